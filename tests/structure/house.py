@@ -446,7 +446,7 @@ PARAMETER = re.compile(r"\w[\s&*>]+\w|[&*>]\s*(?:,|$)")
 # Types without destructors, and those that system.hpp gives one for its own end. What a program may destroy
 # while it ends is wrapped in never_destroyed.
 LASTING_TYPES = re.compile(
-    r"(?:detail::)?never_destroyed<.*>|std::atomic<.*>|.*\*|(?:unsigned )?char|bool|unsigned|int|std::byte|std::size_t|std::u?int\d+_t"
+    r"(?:detail::)?never_destroyed<.*>|std::atomic<.*>|.*\*|(?:unsigned )?char|bool|unsigned|int|(?:std::)?(?:byte|size_t|u?int\d+_t)"
     r"|crc_tables|crc32c_word_powers|cpu_features|executor_choice|float8_values|reading_calls|system_calls"
     r"|thread_state|thread_end")
 QUALIFIERS = re.compile(r"\b(?:static|inline|thread_local|const|volatile)\b")

@@ -6,12 +6,11 @@
 #define ZTENSOR_DETAIL_BASE_ARRAY_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -33,7 +32,7 @@ class byte_buffer {
 public:
     byte_buffer() noexcept = default;
     byte_buffer(byte_buffer&& other) noexcept
-        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, std::size_t{0})) {}
+        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, size_t{0})) {}
     byte_buffer& operator=(byte_buffer&& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
@@ -43,9 +42,9 @@ public:
 
     /// New bytes in place of the old ones, of which nothing is kept, and `zeros_behind` that don't count. False where
     /// memory runs out; then there are none.
-    [[nodiscard]] ZTENSOR_COLD bool allocate(std::size_t size, std::size_t zeros_behind = 0) noexcept {
+    [[nodiscard]] ZTENSOR_COLD bool allocate(size_t size, size_t zeros_behind = 0) noexcept {
         ::operator delete(std::exchange(data_, nullptr));
-        if (zeros_behind <= (std::numeric_limits<std::size_t>::max)() - size) {
+        if (zeros_behind <= (std::numeric_limits<size_t>::max)() - size) {
             data_ = ::operator new(size + zeros_behind != 0 ? size + zeros_behind : 1, std::nothrow);
         }
         size_ = data_ != nullptr ? size : 0;
@@ -60,7 +59,7 @@ public:
         size_ = 0;
         return std::exchange(data_, nullptr);
     }
-    [[nodiscard]] static byte_buffer adopt(void* memory, std::size_t size) noexcept {
+    [[nodiscard]] static byte_buffer adopt(void* memory, size_t size) noexcept {
         byte_buffer made;
         made.data_ = memory;
         made.size_ = size;
@@ -68,14 +67,14 @@ public:
     }
 
     [[nodiscard]] bool is_allocated() const noexcept { return data_ != nullptr; }
-    [[nodiscard]] std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
-    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] byte* data() const noexcept { return static_cast<byte*>(data_); }
+    [[nodiscard]] size_t size() const noexcept { return size_; }
     [[nodiscard]] bytes_view bytes() const noexcept { return {data(), size_}; }
-    [[nodiscard]] span<std::byte> writable_bytes() const noexcept { return {data(), size_}; }
+    [[nodiscard]] span<byte> writable_bytes() const noexcept { return {data(), size_}; }
 
 private:
     void* data_ = nullptr;
-    std::size_t size_ = 0;
+    size_t size_ = 0;
 };
 
 /// What a record_array is without the type of its records.
@@ -86,13 +85,13 @@ public:
     raw_array& operator=(const raw_array&) = delete;
     ~raw_array() { ::operator delete(data_); }
 
-    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] size_t size() const noexcept { return size_; }
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
 protected:
     /// Room for `count` records of `record_bytes`, at least as many as there are. Throws std::bad_alloc.
-    ZTENSOR_NOINLINE void reallocate(std::size_t count, std::size_t record_bytes) {
-        if (count > static_cast<std::size_t>((std::numeric_limits<std::ptrdiff_t>::max)()) / record_bytes) {
+    ZTENSOR_NOINLINE void reallocate(size_t count, size_t record_bytes) {
+        if (count > static_cast<size_t>((std::numeric_limits<std::ptrdiff_t>::max)()) / record_bytes) {
             raise_out_of_memory();
         }
         void* const moved = ::operator new(count* record_bytes);
@@ -104,8 +103,8 @@ protected:
     }
 
     void* data_ = nullptr;
-    std::size_t size_ = 0; ///< in records, like the capacity
-    std::size_t capacity_ = 0;
+    size_t size_ = 0; ///< in records, like the capacity
+    size_t capacity_ = 0;
 };
 
 /// Records in a row, which may be moved as bytes.
@@ -114,7 +113,7 @@ class record_array : public raw_array {
 public:
     static_assert(std::is_trivially_copyable_v<Record>);
 
-    void reserve(std::size_t count) {
+    void reserve(size_t count) {
         if (count > capacity_) {
             reallocate(count, sizeof(Record));
         }
@@ -126,12 +125,12 @@ public:
         ::new (static_cast<void*>(begin() + size_)) Record(record);
         ++size_;
     }
-    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    [[nodiscard]] size_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] bool has_room() const noexcept { return size_ != capacity_; }
     /// `count` more records at the end, of any content until they are written; gives the first of them.
-    [[nodiscard]] Record* extend(std::size_t count) {
+    [[nodiscard]] Record* extend(size_t count) {
         if (count > capacity_ - size_) {
-            if (count > (std::numeric_limits<std::size_t>::max)() - size_) {
+            if (count > (std::numeric_limits<size_t>::max)() - size_) {
                 raise_out_of_memory();
             }
             reallocate(size_ + count > 2 * capacity_ ? size_ + count : 2 * capacity_, sizeof(Record));
@@ -140,9 +139,9 @@ public:
         return end() - count;
     }
     /// Takes in what was written at end(), where there is room for it.
-    void take(std::size_t count) noexcept { size_ += count; }
+    void take(size_t count) noexcept { size_ += count; }
     /// `count` records of zero bytes, in place of what there was.
-    void assign_zeros(std::size_t count) {
+    void assign_zeros(size_t count) {
         size_ = 0;
         reserve(count);
         std::memset(data_, 0, count * sizeof(Record));
@@ -154,7 +153,7 @@ public:
         std::swap(capacity_, other.capacity_);
     }
     /// Forgets all but the first `count`.
-    void truncate(std::size_t count) noexcept { size_ = count; }
+    void truncate(size_t count) noexcept { size_ = count; }
 
     [[nodiscard]] Record* data() noexcept { return begin(); }
     [[nodiscard]] const Record* data() const noexcept { return begin(); }
@@ -162,8 +161,8 @@ public:
     [[nodiscard]] const Record* begin() const noexcept { return static_cast<const Record*>(data_); }
     [[nodiscard]] Record* end() noexcept { return begin() + size_; }
     [[nodiscard]] const Record* end() const noexcept { return begin() + size_; }
-    [[nodiscard]] Record& operator[](std::size_t i) noexcept { return begin()[i]; }
-    [[nodiscard]] const Record& operator[](std::size_t i) const noexcept { return begin()[i]; }
+    [[nodiscard]] Record& operator[](size_t i) noexcept { return begin()[i]; }
+    [[nodiscard]] const Record& operator[](size_t i) const noexcept { return begin()[i]; }
     [[nodiscard]] Record& back() noexcept { return begin()[size_ - 1]; }
     [[nodiscard]] const Record& back() const noexcept { return begin()[size_ - 1]; }
 };
@@ -199,25 +198,25 @@ private:
 // std::sort takes 0.06 s to compile for each order that it is given; this is compiled once, and calls the order.
 
 struct position_order {
-    bool (*is_less)(const void* context, std::uint32_t a, std::uint32_t b);
+    bool (*is_less)(const void* context, uint32_t a, uint32_t b);
     const void* context;
 };
 
-ZTENSOR_COLD inline void sort_in_order(span<std::uint32_t> positions, position_order order) {
+ZTENSOR_COLD inline void sort_in_order(span<uint32_t> positions, position_order order) {
     std::sort(positions.begin(), positions.end(),
-              [order](std::uint32_t a, std::uint32_t b) { return order.is_less(order.context, a, b); });
+              [order](uint32_t a, uint32_t b) { return order.is_less(order.context, a, b); });
 }
 
 /// Sorts positions by what stands there: `less(a, b)` says whether what stands at a comes before what stands at b.
 template <class Less>
-void sort_positions(span<std::uint32_t> positions, const Less& less) {
-    const auto is_less = [](const void* context, std::uint32_t a, std::uint32_t b) {
+void sort_positions(span<uint32_t> positions, const Less& less) {
+    const auto is_less = [](const void* context, uint32_t a, uint32_t b) {
         return static_cast<bool>((*static_cast<const Less*>(context))(a, b));
     };
     sort_in_order(positions, {is_less, &less});
 }
 template <class Less>
-void sort_positions(span<std::uint32_t> positions, span<std::uint32_t>, const Less& less) {
+void sort_positions(span<uint32_t> positions, span<uint32_t>, const Less& less) {
     sort_positions(positions, less);
 }
 
@@ -257,11 +256,11 @@ public:
         return before;
     }
     Iterator& operator+=(difference_type n) noexcept {
-        position_ += static_cast<std::size_t>(n);
+        position_ += static_cast<size_t>(n);
         return static_cast<Iterator&>(*this);
     }
     Iterator& operator-=(difference_type n) noexcept {
-        position_ -= static_cast<std::size_t>(n);
+        position_ -= static_cast<size_t>(n);
         return static_cast<Iterator&>(*this);
     }
     friend Iterator operator+(Iterator a, difference_type n) noexcept { return a += n; }
@@ -279,9 +278,9 @@ public:
 
 protected:
     position_iterator() noexcept = default;
-    explicit position_iterator(std::size_t position) noexcept : position_(position) {}
+    explicit position_iterator(size_t position) noexcept : position_(position) {}
 
-    std::size_t position_ = 0;
+    size_t position_ = 0;
 
 private:
     [[nodiscard]] const Iterator& self() const noexcept { return static_cast<const Iterator&>(*this); }

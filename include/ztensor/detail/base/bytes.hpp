@@ -4,17 +4,14 @@
 #ifndef ZTENSOR_DETAIL_BASE_BYTES_HPP
 #define ZTENSOR_DETAIL_BASE_BYTES_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <new>
-#include <optional>
-#include <string_view>
 #include <type_traits>
 
 #if !ZTENSOR_HAS_EXCEPTIONS
@@ -32,20 +29,20 @@ namespace detail {
 // where memory runs out and no result can say so.
 
 /// a + b, or nothing where 64 bits can't hold it.
-[[nodiscard]] constexpr std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) noexcept {
-    if (b > (std::numeric_limits<std::uint64_t>::max)() - a) {
+[[nodiscard]] constexpr optional<uint64_t> checked_add(uint64_t a, uint64_t b) noexcept {
+    if (b > (std::numeric_limits<uint64_t>::max)() - a) {
         return std::nullopt;
     }
     return a + b;
 }
 
 /// a x b, or nothing where 64 bits can't hold it.
-[[nodiscard]] constexpr std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) noexcept {
+[[nodiscard]] constexpr optional<uint64_t> checked_multiply(uint64_t a, uint64_t b) noexcept {
 #if defined(__GNUC__) && defined(__LP64__)
-    std::uint64_t product = 0; // processors say by themselves whether it fits
-    return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
+    uint64_t product = 0; // processors say by themselves whether it fits
+    return __builtin_mul_overflow(a, b, &product) ? std::nullopt : optional(product);
 #else
-    if (((a | b) >> 32) != 0 && a != 0 && b > (std::numeric_limits<std::uint64_t>::max)() / a) {
+    if (((a | b) >> 32) != 0 && a != 0 && b > (std::numeric_limits<uint64_t>::max)() / a) {
         return std::nullopt; // the division is only reached by operands of which one needs more than 32 bits
     }
     return a * b;
@@ -53,9 +50,8 @@ namespace detail {
 }
 
 /// The smallest multiple of `alignment` (a power of two) that is not below `value`.
-[[nodiscard]] constexpr std::optional<std::uint64_t> checked_align(std::uint64_t value,
-                                                                   std::uint64_t alignment) noexcept {
-    const std::optional<std::uint64_t> raised = checked_add(value, alignment - 1);
+[[nodiscard]] constexpr optional<uint64_t> checked_align(uint64_t value, uint64_t alignment) noexcept {
+    const optional<uint64_t> raised = checked_add(value, alignment - 1);
     if (!raised) {
         return std::nullopt;
     }
@@ -63,16 +59,16 @@ namespace detail {
 }
 
 /// True if [offset, offset + length) lies in [0, size). Written as a subtraction so that nothing can wrap.
-[[nodiscard]] constexpr bool fits(std::uint64_t offset, std::uint64_t length, std::uint64_t size) noexcept {
+[[nodiscard]] constexpr bool fits(uint64_t offset, uint64_t length, uint64_t size) noexcept {
     return length <= size && offset <= size - length;
 }
 
 /// True if this host can address `size_bytes` in one array: pointer differences are signed.
-[[nodiscard]] constexpr bool fits_address_space(std::uint64_t size_bytes) noexcept {
-    return size_bytes <= static_cast<std::uint64_t>((std::numeric_limits<std::ptrdiff_t>::max)());
+[[nodiscard]] constexpr bool fits_address_space(uint64_t size_bytes) noexcept {
+    return size_bytes <= static_cast<uint64_t>((std::numeric_limits<std::ptrdiff_t>::max)());
 }
 
-[[nodiscard]] constexpr bool is_power_of_two(std::uint64_t value) noexcept {
+[[nodiscard]] constexpr bool is_power_of_two(uint64_t value) noexcept {
     return value != 0 && (value & (value - 1)) == 0;
 }
 
@@ -96,41 +92,41 @@ namespace detail {
 // The only place where bytes become something else in place. Every function states what must have been checked.
 
 /// The same bytes as characters; always allowed.
-[[nodiscard]] inline std::string_view as_text(bytes_view bytes) noexcept {
+[[nodiscard]] inline string_view as_text(bytes_view bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 /// The same characters as bytes; always allowed.
-[[nodiscard]] inline bytes_view as_bytes(std::string_view text) noexcept {
-    return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+[[nodiscard]] inline bytes_view as_bytes(string_view text) noexcept {
+    return {reinterpret_cast<const byte*>(text.data()), text.size()};
 }
 
 /// The object representation of elements; always allowed.
 template <class T>
 [[nodiscard]] bytes_view as_bytes(span<const T> elements) noexcept {
     static_assert(std::is_trivially_copyable_v<T>);
-    return {reinterpret_cast<const std::byte*>(elements.data()), elements.size_bytes()};
+    return {reinterpret_cast<const byte*>(elements.data()), elements.size_bytes()};
 }
 
 template <class T>
-[[nodiscard]] span<std::byte> as_writable_bytes(span<T> elements) noexcept {
+[[nodiscard]] span<byte> as_writable_bytes(span<T> elements) noexcept {
     static_assert(std::is_trivially_copyable_v<T>);
-    return {reinterpret_cast<std::byte*>(elements.data()), elements.size_bytes()};
+    return {reinterpret_cast<byte*>(elements.data()), elements.size_bytes()};
 }
 
 /// True if the bytes start at a multiple of `alignment`.
-[[nodiscard]] inline bool is_aligned(bytes_view bytes, std::size_t alignment) noexcept {
+[[nodiscard]] inline bool is_aligned(bytes_view bytes, size_t alignment) noexcept {
     return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0;
 }
 
 /// Where something lies, as a number.
-[[nodiscard]] inline std::uint64_t address_of(const void* place) noexcept {
-    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(place));
+[[nodiscard]] inline uint64_t address_of(const void* place) noexcept {
+    return static_cast<uint64_t>(reinterpret_cast<std::uintptr_t>(place));
 }
 
 /// How many bytes stand between a place and the next multiple of `alignment`, which is a power of two.
-[[nodiscard]] inline std::size_t bytes_to_multiple(const void* place, std::size_t alignment) noexcept {
-    return static_cast<std::size_t>(0 - address_of(place)) & (alignment - 1);
+[[nodiscard]] inline size_t bytes_to_multiple(const void* place, size_t alignment) noexcept {
+    return static_cast<size_t>(0 - address_of(place)) & (alignment - 1);
 }
 
 /// The bytes as elements. Checked before: size divides, is_aligned(bytes, alignof(T)), the host's byte order, and that
@@ -150,7 +146,7 @@ template <class T>
 
 /// The same for writing.
 template <class T>
-[[nodiscard]] span<T> as_writable_elements(span<std::byte> bytes) noexcept {
+[[nodiscard]] span<T> as_writable_elements(span<byte> bytes) noexcept {
     static_assert(std::is_trivially_copyable_v<T>);
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
@@ -171,72 +167,72 @@ inline constexpr bool host_is_little_endian = true; // MSVC, whose targets all a
 #endif
 
 /// The number whose bytes are those of `value` from the other end; compilers know it as one instruction.
-[[nodiscard]] constexpr std::uint64_t reverse_bytes(std::uint64_t value) noexcept {
+[[nodiscard]] constexpr uint64_t reverse_bytes(uint64_t value) noexcept {
     value = (value & 0x00ff00ff00ff00ffu) << 8 | (value >> 8 & 0x00ff00ff00ff00ffu);
     value = (value & 0x0000ffff0000ffffu) << 16 | (value >> 16 & 0x0000ffff0000ffffu);
     return value << 32 | value >> 32;
 }
 
 /// The 8 bytes at `bytes` as a number, least significant first: one load, where g++ -O2 makes a loop of load_little().
-[[nodiscard]] inline std::uint64_t load_little_64(const std::byte* bytes) noexcept {
-    std::uint64_t value = 0;
+[[nodiscard]] inline uint64_t load_little_64(const byte* bytes) noexcept {
+    uint64_t value = 0;
     std::memcpy(&value, bytes, sizeof value);
     return host_is_little_endian ? value : reverse_bytes(value);
 }
 
 /// Its opposite.
-inline void store_little_64(std::uint64_t value, std::byte* bytes) noexcept {
+inline void store_little_64(uint64_t value, byte* bytes) noexcept {
     value = host_is_little_endian ? value : reverse_bytes(value);
     std::memcpy(bytes, &value, sizeof value);
 }
 
 /// The same number, most significant first.
-[[nodiscard]] inline std::uint64_t load_big_64(const std::byte* bytes) noexcept {
+[[nodiscard]] inline uint64_t load_big_64(const byte* bytes) noexcept {
     return reverse_bytes(load_little_64(bytes));
 }
 
 /// The unsigned integer in `count` (at most 8) bytes, least significant first.
-[[nodiscard]] constexpr std::uint64_t load_little(const std::byte* bytes, std::size_t count) noexcept {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+[[nodiscard]] constexpr uint64_t load_little(const byte* bytes, size_t count) noexcept {
+    uint64_t value = 0;
+    for (size_t i = 0; i < count; ++i) {
+        value |= std::to_integer<uint64_t>(bytes[i]) << (8 * i);
     }
     return value;
 }
 
 /// The unsigned integer in `count` (at most 8) bytes, most significant first.
-[[nodiscard]] constexpr std::uint64_t load_big(const std::byte* bytes, std::size_t count) noexcept {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+[[nodiscard]] constexpr uint64_t load_big(const byte* bytes, size_t count) noexcept {
+    uint64_t value = 0;
+    for (size_t i = 0; i < count; ++i) {
+        value = value << 8 | std::to_integer<uint64_t>(bytes[i]);
     }
     return value;
 }
 
 /// A two's complement number of `count` bytes, from 1 to 8, as one of eight.
-[[nodiscard]] constexpr std::uint64_t extend_sign(std::uint64_t bits, std::size_t count) noexcept {
-    const std::uint64_t sign = std::uint64_t{1} << (8 * count - 1);
+[[nodiscard]] constexpr uint64_t extend_sign(uint64_t bits, size_t count) noexcept {
+    const uint64_t sign = uint64_t{1} << (8 * count - 1);
     return (bits ^ sign) - sign;
 }
 
-constexpr void store_little(std::uint64_t value, std::byte* bytes, std::size_t count) noexcept {
-    for (std::size_t i = 0; i < count; ++i) {
-        bytes[i] = static_cast<std::byte>(value >> (8 * i));
+constexpr void store_little(uint64_t value, byte* bytes, size_t count) noexcept {
+    for (size_t i = 0; i < count; ++i) {
+        bytes[i] = static_cast<byte>(value >> (8 * i));
     }
 }
 
-constexpr void store_big(std::uint64_t value, std::byte* bytes, std::size_t count) noexcept {
-    for (std::size_t i = 0; i < count; ++i) {
-        bytes[count - 1 - i] = static_cast<std::byte>(value >> (8 * i));
+constexpr void store_big(uint64_t value, byte* bytes, size_t count) noexcept {
+    for (size_t i = 0; i < count; ++i) {
+        bytes[count - 1 - i] = static_cast<byte>(value >> (8 * i));
     }
 }
 
 /// Reverses the bytes of every element of `width` bytes; a rest shorter than that stays as it is.
-inline void swap_elements(span<std::byte> bytes, std::size_t width) noexcept {
+inline void swap_elements(span<byte> bytes, size_t width) noexcept {
     if (width < 2) {
         return;
     }
-    for (std::size_t at = 0; bytes.size() - at >= width; at += width) {
+    for (size_t at = 0; bytes.size() - at >= width; at += width) {
         std::reverse(bytes.data() + at, bytes.data() + at + width);
     }
 }
@@ -245,10 +241,10 @@ inline void swap_elements(span<std::byte> bytes, std::size_t width) noexcept {
 
 /// What an algorithm keeps between two pieces; detail/codec knows what it means.
 struct digest_memory {
-    alignas(64) std::byte xxh3[600]; ///< of XXH3: its whole state, made when it starts, and what would be padding
-    std::uint32_t words[8] = {};     ///< SHA-256's state; of CRC-32C the first
-    std::byte pending[64] = {};      ///< of SHA-256: the start of a block that is not full yet
-    std::uint64_t length_bytes = 0;  ///< of all pieces so far
+    alignas(64) byte xxh3[600]; ///< of XXH3: its whole state, made when it starts, and what would be padding
+    uint32_t words[8] = {};     ///< SHA-256's state; of CRC-32C the first
+    byte pending[64] = {};      ///< of SHA-256: the start of a block that is not full yet
+    uint64_t length_bytes = 0;  ///< of all pieces so far
 };
 static_assert(sizeof(digest_memory) == 704, "Microsoft's compiler warns of padding that an alignas makes (C4324)");
 

@@ -6,22 +6,17 @@
 #define ZTENSOR_DETAIL_BASE_ELEMENTS_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -33,10 +28,10 @@ namespace detail {
 
 /// A C++ element type, as far as the checks need it.
 struct element_request {
-    std::optional<dtype> storage; ///< nothing: the bytes of any type
-    std::string_view type;        ///< logical type; "": the stored elements themselves
-    std::size_t size_bytes = 1;
-    std::size_t alignment_bytes = 1;
+    optional<dtype> storage; ///< nothing: the bytes of any type
+    string_view type;        ///< logical type; "": the stored elements themselves
+    size_t size_bytes = 1;
+    size_t alignment_bytes = 1;
     bool is_bool = false; ///< of C++, of which no byte but 0 and 1 may be made
 };
 
@@ -46,7 +41,7 @@ inline constexpr bool is_taken_v = false;
 
 template <class T>
 [[nodiscard]] constexpr element_request element_request_of() noexcept {
-    if constexpr (std::is_same_v<T, std::byte>) {
+    if constexpr (std::is_same_v<T, byte>) {
         return {};
     } else if constexpr (std::is_const_v<T>) {
         static_assert(is_taken_v<T>, "leave `const` out: view<float>() gives a span<const float>");
@@ -64,7 +59,7 @@ template <class T>
 template <class Container>
 inline constexpr bool is_vector_of_bools_v = false;
 template <class Allocator>
-inline constexpr bool is_vector_of_bools_v<std::vector<bool, Allocator>> = true;
+inline constexpr bool is_vector_of_bools_v<vector<bool, Allocator>> = true;
 
 template <class Container, class = void>
 inline constexpr bool has_data_and_size_v = false;
@@ -82,7 +77,7 @@ template <class Elements>
 struct element_of<Elements, std::enable_if_t<has_data_and_size_v<const Elements>>> {
     using type = std::remove_cv_t<std::remove_pointer_t<data_pointer_t<const Elements>>>;
 };
-template <class T, std::size_t Count>
+template <class T, size_t Count>
 struct element_of<T[Count], void> {
     using type = std::remove_cv_t<std::remove_all_extents_t<T>>;
 };
@@ -98,7 +93,7 @@ using element_of_t = typename element_of<Elements>::type;
 /// Elements in memory, in the host's byte order, as what they are in a file.
 struct typed_bytes {
     dtype storage = dtype::u8;
-    std::string_view type; ///< logical type; "" for none
+    string_view type; ///< logical type; "" for none
     bytes_view bytes;
 };
 
@@ -142,7 +137,7 @@ public:
     [[nodiscard]] bytes_view bytes() const noexcept { return as_bytes(span<const unsigned char>(bytes_)); }
 
 private:
-    std::vector<unsigned char> bytes_;
+    vector<unsigned char> bytes_;
 };
 template <>
 struct element_of<bools_in_memory, void> {
@@ -188,27 +183,27 @@ template <class Destination>
 struct element_memory {
     void* owner;
     /// All of it, afterwards; throws like its container. Null: it is `given`.
-    span<std::byte> (*resize)(void* owner, std::size_t elements);
+    span<byte> (*resize)(void* owner, size_t elements);
     /// Where elements are made one by one and stay when there are more: room for that many, and where it is. They are
     /// then best made and read in pieces that the cache holds, since making them writes them. Else null.
-    void* (*reserve)(void* owner, std::size_t elements) = nullptr;
-    span<std::byte> given = {};
+    void* (*reserve)(void* owner, size_t elements) = nullptr;
+    span<byte> given = {};
 };
 
-[[nodiscard]] inline element_memory memory_of(span<std::byte> given) noexcept {
+[[nodiscard]] inline element_memory memory_of(span<byte> given) noexcept {
     return {nullptr, nullptr, nullptr, given};
 }
 
 template <class T>
-[[nodiscard]] element_memory memory_of(std::vector<T>& elements) noexcept {
+[[nodiscard]] element_memory memory_of(vector<T>& elements) noexcept {
     return {&elements,
-            [](void* owner, std::size_t count) {
-                auto& mine = *static_cast<std::vector<T>*>(owner);
+            [](void* owner, size_t count) {
+                auto& mine = *static_cast<vector<T>*>(owner);
                 mine.resize(count);
                 return as_writable_bytes(span<T>(mine));
             },
-            [](void* owner, std::size_t count) -> void* {
-                auto& mine = *static_cast<std::vector<T>*>(owner);
+            [](void* owner, size_t count) -> void* {
+                auto& mine = *static_cast<vector<T>*>(owner);
                 mine.reserve(count);
                 return mine.data();
             }};
@@ -219,9 +214,9 @@ template <class T>
 using in_vector_t = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
 
 template <class T>
-[[nodiscard]] std::vector<T> from_vector(std::vector<in_vector_t<T>> elements) {
+[[nodiscard]] vector<T> from_vector(vector<in_vector_t<T>> elements) {
     if constexpr (std::is_same_v<T, bool>) {
-        return std::vector<bool>(elements.begin(), elements.end());
+        return vector<bool>(elements.begin(), elements.end());
     } else {
         return elements;
     }
@@ -246,15 +241,15 @@ struct component_record;
 /// Borrowed from the reader, like the component. Words are those of 1.2; unknown ones pass through.
 struct stored_component {
     const byte_source* source = nullptr;
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
-    std::string_view dtype;
-    std::string_view type;
-    std::string_view encoding;
-    std::string_view digest;
-    std::optional<std::uint64_t> decoded_bytes;       ///< where it is known
-    std::optional<std::uint64_t> uncompressed_length; ///< as the file states it
-    std::optional<ztensor::digest> new_digest; ///< of the blob, instead of its own; none: the version's usual one
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    string_view dtype;
+    string_view type;
+    string_view encoding;
+    string_view digest;
+    optional<uint64_t> decoded_bytes;       ///< where it is known
+    optional<uint64_t> uncompressed_length; ///< as the file states it
+    optional<ztensor::digest> new_digest;   ///< of the blob, instead of its own; none: the version's usual one
     ztensor::generation generation = ztensor::generation::v1_2;
     bool has_type = false;
     bool has_digest = false;
@@ -268,9 +263,9 @@ struct stored_component {
     const detail::object_record* object_record = nullptr;
     const detail::component_record* component_record = nullptr;
 
-    std::string_view path; ///< of the file, for messages; and where in it the component is
-    std::string_view object;
-    std::string_view role;
+    string_view path; ///< of the file, for messages; and where in it the component is
+    string_view object;
+    string_view role;
 };
 
 /// Defined where component_view is.
@@ -282,14 +277,14 @@ struct stored_component {
 
 /// What a plan was asked for.
 struct wanted_tensor {
-    enum class part_kind : std::uint8_t { whole, rows, slice };
+    enum class part_kind : uint8_t { whole, rows, slice };
 
-    std::string name;
-    element_request request;      ///< of the destination's elements
-    std::size_t number_bytes = 0; ///< not 0: converted to numbers of that size
-    span<std::byte> destination;
+    string name;
+    element_request request; ///< of the destination's elements
+    size_t number_bytes = 0; ///< not 0: converted to numbers of that size
+    span<byte> destination;
     part_kind part = part_kind::whole;
-    std::vector<index_range> ranges;
+    vector<index_range> ranges;
 };
 
 // -- sparse memory
@@ -309,7 +304,7 @@ struct sparse_parts {
     shared_bytes values;
     shared_bytes indices; ///< a column for each value, or all coordinates of dimension 0, then of dimension 1, ...
     shared_bytes indptr;  ///< of sparse_csr alone
-    std::size_t value_bytes = 1;
+    size_t value_bytes = 1;
 
     [[nodiscard]] bool is_borrowed() const noexcept { return !values.owner && !indices.owner && !indptr.owner; }
 };
@@ -325,16 +320,15 @@ enum class loading {
 result<sparse_parts> load_sparse(const object_view& object, format layout, loading how, const element_request& value,
                                  dtype index);
 /// Errors: as csr_view::from_rows().
-result<sparse_parts> load_csr_rows(const object_view& object, std::uint64_t first, std::uint64_t last,
+result<sparse_parts> load_csr_rows(const object_view& object, uint64_t first, uint64_t last,
                                    const element_request& value, dtype index);
 /// Errors: as csr_view::from_parts() and coo_view::from_parts().
-result<void> check_sparse(const sparse_parts& parts, format layout, std::uint64_t value_count, dtype index);
+result<void> check_sparse(const sparse_parts& parts, format layout, uint64_t value_count, dtype index);
 /// Errors: as csr_view::to_coo() and coo_view::to_csr(); indices become u64.
 result<sparse_parts> csr_to_coo(const sparse_parts& csr, dtype index);
-result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes);
+result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype index, uint64_t max_bytes);
 /// Room for every element of a shape, within `max_bytes`. Errors: limit_exceeded, out_of_memory.
-result<void> make_dense(const shape& dimensions, std::size_t element_bytes, std::uint64_t max_bytes,
-                        element_memory dense);
+result<void> make_dense(const shape& dimensions, size_t element_bytes, uint64_t max_bytes, element_memory dense);
 
 /// Several values at one place are summed, as SciPy and PyTorch do; sums of integers wrap around, and that of bools is
 /// true where one of them is.
@@ -343,7 +337,7 @@ void accumulate(in_vector_t<T>& place, const T& value) {
     if constexpr (std::is_same_v<T, bool>) {
         place = place != 0 || value ? 1 : 0;
     } else if constexpr (std::is_integral_v<T>) { // as 64-bit unsigned numbers: signed ones must not overflow
-        place = static_cast<T>(static_cast<std::uint64_t>(place) + static_cast<std::uint64_t>(value));
+        place = static_cast<T>(static_cast<uint64_t>(place) + static_cast<uint64_t>(value));
     } else if constexpr (std::is_convertible_v<T, float> || is_complex_of_v<T, float> || is_complex_of_v<T, double>) {
         place = place == T{} ? value : static_cast<T>(place + value);
     } else {

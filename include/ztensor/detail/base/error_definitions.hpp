@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/error.hpp>
 
 #include <atomic>
@@ -17,22 +18,22 @@ namespace detail {
 
 /// Who broke the rule, where the kind of its code says another. Looked up only when somebody asks, so that most
 /// programs hold no table of kinds.
-enum class blame : std::uint8_t { by_code, caller, file };
+enum class blame : uint8_t { by_code, caller, file };
 
 /// Never changed while more than one error shares it.
 struct error_details {
     errc code = errc::io_error;
     blame to = blame::by_code;
-    std::string path;
-    std::string object;
-    std::string component;
-    std::string sentence;
-    std::string what;
-    std::optional<std::uint64_t> offset;
+    string path;
+    string object;
+    string component;
+    string sentence;
+    string what;
+    optional<uint64_t> offset;
     std::error_code os_error;
-    std::atomic<std::size_t> owners{1};
+    std::atomic<size_t> owners{1};
 
-    ZTENSOR_COLD error_details(errc broken_rule, std::string text)
+    ZTENSOR_COLD error_details(errc broken_rule, string text)
         : code(broken_rule), sentence(std::move(text)), what(sentence) {}
     ZTENSOR_COLD error_details(const error_details& other)
         : code(other.code), to(other.to), path(other.path), object(other.object), component(other.component),
@@ -47,8 +48,8 @@ struct error_details {
     return &told.get();
 }
 
-[[nodiscard]] ZTENSOR_COLD inline std::string compose(const error_details& d) {
-    std::string what;
+[[nodiscard]] ZTENSOR_COLD inline string compose(const error_details& d) {
+    string what;
     if (!d.path.empty()) {
         what = d.path + ": ";
     }
@@ -70,9 +71,9 @@ struct error_details {
 
 /// What an error is to say besides what it says already.
 struct addition {
-    std::string error_details::*place = nullptr;
-    std::string_view text;
-    std::optional<std::uint64_t> offset;
+    string error_details::*place = nullptr;
+    string_view text;
+    optional<uint64_t> offset;
     std::error_code os_error;
     blame to = blame::by_code;
 };
@@ -112,7 +113,7 @@ ZTENSOR_COLD inline void try_to_add(error_details*& mine, const addition& more) 
 #endif
 }
 
-[[nodiscard]] ZTENSOR_COLD inline error_details* new_details(errc code, std::string& sentence) noexcept {
+[[nodiscard]] ZTENSOR_COLD inline error_details* new_details(errc code, string& sentence) noexcept {
 #if ZTENSOR_HAS_EXCEPTIONS
     try {
         return new error_details(code, std::move(sentence));

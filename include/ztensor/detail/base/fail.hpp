@@ -6,13 +6,13 @@
 
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 
 #include <initializer_list>
 #include <new>
 #include <stdexcept>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -80,15 +80,15 @@ template <class Call>
 
 /// What came of something; an error says in which file, object or component, unless it says so already.
 template <class T>
-result<T> in_file(result<T> outcome, std::string_view path) {
+result<T> in_file(result<T> outcome, string_view path) {
     return outcome ? std::move(outcome) : result<T>(std::move(outcome).error().in_file(path));
 }
 template <class T>
-result<T> in_object(result<T> outcome, std::string_view name) {
+result<T> in_object(result<T> outcome, string_view name) {
     return outcome ? std::move(outcome) : result<T>(std::move(outcome).error().in_object(name));
 }
 template <class T>
-result<T> in_component(result<T> outcome, std::string_view role) {
+result<T> in_component(result<T> outcome, string_view role) {
     return outcome ? std::move(outcome) : result<T>(std::move(outcome).error().in_component(role));
 }
 

@@ -6,14 +6,11 @@
 #define ZTENSOR_DETAIL_BASE_NORMAL_FORM_HPP
 
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/version.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <string_view>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -24,20 +21,20 @@ namespace detail {
 // Which characters compose to which; Hangul is left out, which is computed.
 
 struct combining_run { ///< marks of one class, which is not 0
-    std::uint32_t first;
-    std::uint32_t last;
-    std::uint32_t order;
+    uint32_t first;
+    uint32_t last;
+    uint32_t order;
 };
 
 struct excluded_run { ///< characters that no text in this form holds
-    std::uint32_t first;
-    std::uint32_t last;
+    uint32_t first;
+    uint32_t last;
 };
 
 struct composed_pair {
-    std::uint32_t whole;
-    std::uint32_t first;
-    std::uint32_t second;
+    uint32_t whole;
+    uint32_t first;
+    uint32_t second;
 };
 
 // Written by tests/base/make_normal_form_tables.py, by Unicode 14.0.0.
@@ -371,14 +368,14 @@ inline constexpr composed_pair composed_pairs[] = {
 
 /// Syllables of Hangul: a leading consonant, a vowel and perhaps a trailing consonant.
 struct hangul {
-    static constexpr std::uint32_t syllables = 0xac00, leads = 0x1100, vowels = 0x1161, trails = 0x11a7;
-    static constexpr std::uint32_t lead_count = 19, vowel_count = 21, trail_count = 28; ///< the first trail is none
+    static constexpr uint32_t syllables = 0xac00, leads = 0x1100, vowels = 0x1161, trails = 0x11a7;
+    static constexpr uint32_t lead_count = 19, vowel_count = 21, trail_count = 28; ///< the first trail is none
 
-    [[nodiscard]] static constexpr bool is_syllable(std::uint32_t code) noexcept {
+    [[nodiscard]] static constexpr bool is_syllable(uint32_t code) noexcept {
         return code - syllables < lead_count * vowel_count * trail_count;
     }
     /// Of a syllable and what may follow it, or of two letters; 0 if they don't compose.
-    [[nodiscard]] static constexpr std::uint32_t compose(std::uint32_t first, std::uint32_t second) noexcept {
+    [[nodiscard]] static constexpr uint32_t compose(uint32_t first, uint32_t second) noexcept {
         if (first - leads < lead_count && second - vowels < vowel_count) {
             return syllables + ((first - leads) * vowel_count + (second - vowels)) * trail_count;
         }
@@ -388,20 +385,20 @@ struct hangul {
 };
 
 /// The run of a table that a character is in; null if there is none.
-template <class Run, std::size_t Size>
-[[nodiscard]] const Run* find_run(const Run (&runs)[Size], std::uint32_t code) noexcept {
+template <class Run, size_t Size>
+[[nodiscard]] const Run* find_run(const Run (&runs)[Size], uint32_t code) noexcept {
     const Run* const found = std::lower_bound(std::begin(runs), std::end(runs), code,
-                                              [](const Run& run, std::uint32_t wanted) { return run.last < wanted; });
+                                              [](const Run& run, uint32_t wanted) { return run.last < wanted; });
     return found != std::end(runs) && found->first <= code ? found : nullptr;
 }
 
 /// 0 for all but marks.
-[[nodiscard]] inline std::uint32_t combining_order(std::uint32_t code) noexcept {
+[[nodiscard]] inline uint32_t combining_order(uint32_t code) noexcept {
     const combining_run* const run = find_run(combining_runs, code);
     return run != nullptr ? run->order : 0;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline std::uint32_t compose(std::uint32_t first, std::uint32_t second) noexcept {
+[[nodiscard]] ZTENSOR_COLD inline uint32_t compose(uint32_t first, uint32_t second) noexcept {
     for (const composed_pair& each : composed_pairs) {
         if (each.second == second && each.first == first) {
             return each.whole;
@@ -413,25 +410,25 @@ template <class Run, std::size_t Size>
 /// A character with its class in front and its place behind that: marks are in order when these numbers are.
 class placed_character {
 public:
-    placed_character(std::uint32_t code, std::size_t place) noexcept
-        : bits_(std::uint64_t{combining_order(code)} << 56 | std::uint64_t{place} << 24 | code) {}
+    placed_character(uint32_t code, size_t place) noexcept
+        : bits_(uint64_t{combining_order(code)} << 56 | uint64_t{place} << 24 | code) {}
 
-    [[nodiscard]] std::uint32_t code() const noexcept { return static_cast<std::uint32_t>(bits_ & 0xffffff); }
-    [[nodiscard]] std::uint32_t order() const noexcept { return static_cast<std::uint32_t>(bits_ >> 56); }
+    [[nodiscard]] uint32_t code() const noexcept { return static_cast<uint32_t>(bits_ & 0xffffff); }
+    [[nodiscard]] uint32_t order() const noexcept { return static_cast<uint32_t>(bits_ >> 56); }
     friend bool operator<(placed_character a, placed_character b) noexcept { return a.bits_ < b.bits_; }
 
 private:
-    std::uint64_t bits_;
+    uint64_t bits_;
 };
 
 /// Appends what the character is made of, and that of its parts.
-ZTENSOR_COLD inline void take_apart(std::uint32_t code, std::vector<placed_character>& into) {
-    std::uint32_t seconds[8]; // no character has so many parts, and of the tables none more than four
-    std::size_t count = 0;
+ZTENSOR_COLD inline void take_apart(uint32_t code, vector<placed_character>& into) {
+    uint32_t seconds[8]; // no character has so many parts, and of the tables none more than four
+    size_t count = 0;
     for (; count < std::size(seconds); ++count) {
         const composed_pair* const pair =
             std::lower_bound(std::begin(composed_pairs), std::end(composed_pairs), code,
-                             [](const composed_pair& each, std::uint32_t wanted) { return each.whole < wanted; });
+                             [](const composed_pair& each, uint32_t wanted) { return each.whole < wanted; });
         if (pair == std::end(composed_pairs) || pair->whole != code) {
             break;
         }
@@ -445,7 +442,7 @@ ZTENSOR_COLD inline void take_apart(std::uint32_t code, std::vector<placed_chara
 }
 
 /// The marks between two other characters in the order of their classes.
-ZTENSOR_COLD inline void order_marks(std::vector<placed_character>& parts) {
+ZTENSOR_COLD inline void order_marks(vector<placed_character>& parts) {
     const auto is_mark = [](placed_character each) { return each.order() != 0; };
     for (auto begin = parts.begin(); begin != parts.end();) {
         begin = std::find_if(begin, parts.end(), is_mark);
@@ -456,15 +453,15 @@ ZTENSOR_COLD inline void order_marks(std::vector<placed_character>& parts) {
 }
 
 /// Each with the last before it that is no mark, unless something stands between them that keeps them apart.
-[[nodiscard]] ZTENSOR_COLD inline std::vector<std::uint32_t> compose_all(const std::vector<placed_character>& parts) {
-    std::vector<std::uint32_t> codes;
-    std::size_t base = 0;
+[[nodiscard]] ZTENSOR_COLD inline vector<uint32_t> compose_all(const vector<placed_character>& parts) {
+    vector<uint32_t> codes;
+    size_t base = 0;
     bool has_base = false;
-    std::uint32_t last_order = 0;
+    uint32_t last_order = 0;
     for (const placed_character each : parts) {
         const bool is_next = has_base && codes.size() == base + 1;
         const bool is_reached = is_next || (has_base && last_order < each.order());
-        if (const std::uint32_t whole = is_reached ? compose(codes[base], each.code()) : 0) {
+        if (const uint32_t whole = is_reached ? compose(codes[base], each.code()) : 0) {
             codes[base] = whole;
             continue;
         }
@@ -479,14 +476,14 @@ ZTENSOR_COLD inline void order_marks(std::vector<placed_character>& parts) {
 }
 
 /// Of text that is UTF-8. Throws std::bad_alloc.
-[[nodiscard]] ZTENSOR_COLD inline bool is_in_normal_form_c(std::string_view text) {
-    std::vector<std::uint32_t> codes;
-    std::vector<placed_character> parts;
+[[nodiscard]] ZTENSOR_COLD inline bool is_in_normal_form_c(string_view text) {
+    vector<uint32_t> codes;
+    vector<placed_character> parts;
     while (!text.empty()) {
         const auto lead = static_cast<unsigned char>(text.front());
-        const std::size_t size = lead < 0x80 ? 1 : utf8_sequence_bytes(text);
-        std::uint32_t code = size == 1 ? lead : lead & (0x7fu >> size);
-        for (std::size_t i = 1; i < size; ++i) {
+        const size_t size = lead < 0x80 ? 1 : utf8_sequence_bytes(text);
+        uint32_t code = size == 1 ? lead : lead & (0x7fu >> size);
+        for (size_t i = 1; i < size; ++i) {
             code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3fu);
         }
         text.remove_prefix(size);

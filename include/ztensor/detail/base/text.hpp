@@ -4,15 +4,12 @@
 #ifndef ZTENSOR_DETAIL_BASE_TEXT_HPP
 #define ZTENSOR_DETAIL_BASE_TEXT_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <initializer_list>
-#include <string>
-#include <string_view>
 #include <type_traits>
 
 namespace ztensor {
@@ -24,10 +21,10 @@ namespace detail {
 // UTF-8, as RFC 3629 defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
 
 /// Bytes that the multi-byte character at the start of `text` takes, or 0 if it is malformed.
-[[nodiscard]] ZTENSOR_NOINLINE inline std::size_t utf8_sequence_bytes(std::string_view text) noexcept {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+[[nodiscard]] ZTENSOR_NOINLINE inline size_t utf8_sequence_bytes(string_view text) noexcept {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char lead = byte(0);
-    const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    const size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
     if (lead < 0xc2 || lead > 0xf4 || text.size() < size) {
         return 0;
     }
@@ -37,7 +34,7 @@ namespace detail {
     if (byte(1) < low || byte(1) > high) {
         return 0;
     }
-    for (std::size_t i = 2; i < size; ++i) {
+    for (size_t i = 2; i < size; ++i) {
         if ((byte(i) & 0xc0) != 0x80) {
             return 0;
         }
@@ -47,17 +44,17 @@ namespace detail {
 
 /// True if every byte is below 0x80. Names and words are short: whole words, the last one overlapping, beat a loop
 /// over bytes by 3x on the names of a model.
-[[nodiscard]] inline bool is_ascii(std::string_view text) noexcept {
-    constexpr std::uint64_t high_bits = 0x8080808080808080u;
-    const auto load = [&](std::size_t position, std::size_t size) {
-        std::uint64_t word = 0;
+[[nodiscard]] inline bool is_ascii(string_view text) noexcept {
+    constexpr uint64_t high_bits = 0x8080808080808080u;
+    const auto load = [&](size_t position, size_t size) {
+        uint64_t word = 0;
         std::memcpy(&word, text.data() + position, size);
         return word;
     };
-    const std::size_t size = text.size();
-    std::uint64_t all = 0;
+    const size_t size = text.size();
+    uint64_t all = 0;
     if (size >= 8) {
-        for (std::size_t at = 0; at + 8 < size; at += 8) {
+        for (size_t at = 0; at + 8 < size; at += 8) {
             all |= load(at, 8);
         }
         all |= load(size - 8, 8);
@@ -69,12 +66,12 @@ namespace detail {
     return (all & high_bits) == 0;
 }
 
-[[nodiscard]] ZTENSOR_NOINLINE inline bool is_utf8(std::string_view text) noexcept {
+[[nodiscard]] ZTENSOR_NOINLINE inline bool is_utf8(string_view text) noexcept {
     if (is_ascii(text)) {
         return true;
     }
     while (!text.empty()) {
-        const std::size_t size = static_cast<unsigned char>(text.front()) < 0x80 ? 1 : utf8_sequence_bytes(text);
+        const size_t size = static_cast<unsigned char>(text.front()) < 0x80 ? 1 : utf8_sequence_bytes(text);
         if (size == 0) {
             return false;
         }
@@ -88,11 +85,11 @@ namespace detail {
 // Sentences from a pattern and what it leaves open. Text from a file is hostile: it is escaped and cut before it enters
 // a message.
 
-inline constexpr std::size_t max_quoted_bytes = 64;
+inline constexpr size_t max_quoted_bytes = 64;
 
 /// Where `word` stands among `words`; their number if it doesn't.
-[[nodiscard]] inline std::size_t place_of(std::string_view word, span<const std::string_view> words) noexcept {
-    std::size_t place = 0;
+[[nodiscard]] inline size_t place_of(string_view word, span<const string_view> words) noexcept {
+    size_t place = 0;
     while (place < words.size() && words[place] != word) {
         ++place;
     }
@@ -102,42 +99,42 @@ inline constexpr std::size_t max_quoted_bytes = 64;
 /// What stands for a {} in a sentence: text of our own, a number, or text to be quoted. Borrows the text.
 class piece {
 public:
-    piece(std::string_view text) noexcept : text_(text.data()), size_(text.size()) {}
-    piece(const std::string& text) noexcept : piece(std::string_view(text)) {}
-    piece(const char* text) noexcept : piece(std::string_view(text)) {}
+    piece(string_view text) noexcept : text_(text.data()), size_(text.size()) {}
+    piece(const string& text) noexcept : piece(string_view(text)) {}
+    piece(const char* text) noexcept : piece(string_view(text)) {}
     template <class Integer, std::enable_if_t<std::is_integral_v<Integer>, int> = 0>
-    piece(Integer number) noexcept : number_(static_cast<std::uint64_t>(number)), size_(is_number) {
+    piece(Integer number) noexcept : number_(static_cast<uint64_t>(number)), size_(is_number) {
         if constexpr (std::is_signed_v<Integer>) {
             size_ = number < 0 ? is_negative_number : is_number;
         }
     }
 
-    void append_to(std::string& out) const;
+    void append_to(string& out) const;
 
 private:
-    friend piece in_quotes(std::string_view text) noexcept;
+    friend piece in_quotes(string_view text) noexcept;
 
     // In the place of a size, which no text has. A sentence of an error is built in many places, most of which never
     // run: a small piece keeps them small.
-    static constexpr std::size_t is_number = ~std::size_t{0};
-    static constexpr std::size_t is_negative_number = is_number - 1;
-    static constexpr std::size_t is_quoted = is_number / 2 + 1; ///< added to the size of the text
+    static constexpr size_t is_number = ~size_t{0};
+    static constexpr size_t is_negative_number = is_number - 1;
+    static constexpr size_t is_quoted = is_number / 2 + 1; ///< added to the size of the text
 
     union {
         const char* text_;
-        std::uint64_t number_; ///< of a negative one its two's complement
+        uint64_t number_; ///< of a negative one its two's complement
     };
-    std::size_t size_;
+    size_t size_;
 };
 
 /// `text` in double quotes, with everything outside printable ASCII as \xNN, cut after 64 bytes.
-[[nodiscard]] inline piece in_quotes(std::string_view text) noexcept {
+[[nodiscard]] inline piece in_quotes(string_view text) noexcept {
     piece out(text);
     out.size_ += piece::is_quoted;
     return out;
 }
 
-ZTENSOR_COLD inline void append_quoted(std::string& out, std::string_view text) {
+ZTENSOR_COLD inline void append_quoted(string& out, string_view text) {
     constexpr char digits[] = "0123456789abcdef";
     out += '"';
     for (const char c : text.substr(0, max_quoted_bytes)) {
@@ -155,13 +152,13 @@ ZTENSOR_COLD inline void append_quoted(std::string& out, std::string_view text) 
     out += text.size() > max_quoted_bytes ? "\xe2\x80\xa6\"" : "\"";
 }
 
-ZTENSOR_COLD inline void piece::append_to(std::string& out) const {
+ZTENSOR_COLD inline void piece::append_to(string& out) const {
     if (size_ == is_number) {
         out += std::to_string(number_);
         return;
     }
     if (size_ == is_negative_number) {
-        out.append(1, '-').append(std::to_string(std::uint64_t{0} - number_));
+        out.append(1, '-').append(std::to_string(uint64_t{0} - number_));
         return;
     }
     if (size_ >= is_quoted) {
@@ -171,10 +168,10 @@ ZTENSOR_COLD inline void piece::append_to(std::string& out) const {
 }
 
 /// `pattern` with a piece in the place of each {}.
-[[nodiscard]] ZTENSOR_COLD inline std::string sentence(std::string_view pattern, std::initializer_list<piece> pieces) {
-    std::string out;
+[[nodiscard]] ZTENSOR_COLD inline string sentence(string_view pattern, std::initializer_list<piece> pieces) {
+    string out;
     for (const piece& each : pieces) {
-        const std::size_t place = pattern.find("{}");
+        const size_t place = pattern.find("{}");
         out.append(pattern.data(), place);
         each.append_to(out);
         pattern.remove_prefix(place + 2);
@@ -182,7 +179,7 @@ ZTENSOR_COLD inline void piece::append_to(std::string& out) const {
     return out.append(pattern.data(), pattern.size());
 }
 
-[[nodiscard]] inline std::string quote(std::string_view text) {
+[[nodiscard]] inline string quote(string_view text) {
     return sentence("{}", {in_quotes(text)});
 }
 

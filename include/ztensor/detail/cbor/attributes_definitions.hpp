@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 
@@ -278,7 +279,7 @@ namespace detail {
 // Writing attributes as CBOR. Defines what attributes.hpp declares. SPEC.md section 3.6.
 
 /// Of the root, objects, object and attributes maps: a value may only nest as deep as every reader allows.
-inline constexpr std::size_t depth_around_attributes = 4;
+inline constexpr size_t depth_around_attributes = 4;
 
 } // namespace detail
 
@@ -368,7 +369,7 @@ namespace detail {
 
 /// An array of what `append(encoder, value)` encodes.
 template <class Value, class Append>
-[[nodiscard]] std::vector<std::byte> encoded_array(span<const Value> values, const Append& append) {
+[[nodiscard]] vector<byte> encoded_array(span<const Value> values, const Append& append) {
     cbor_encoder out;
     out.begin_array(values.size());
     for (const Value& each : values) {

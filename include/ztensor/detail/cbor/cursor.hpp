@@ -6,17 +6,14 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <string>
-#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -28,33 +25,33 @@ namespace detail {
 
 /// How deep arrays, maps and tags may enclose one another, the root included: before version 2, and in it, where there
 /// are no tags.
-inline constexpr std::size_t max_cbor_depth = 64;
-inline constexpr std::size_t max_deterministic_depth = 32;
+inline constexpr size_t max_cbor_depth = 64;
+inline constexpr size_t max_deterministic_depth = 32;
 
-enum class cbor_major : std::uint8_t { unsigned_integer, negative_integer, bytes, text, array, map, tag, simple };
+enum class cbor_major : uint8_t { unsigned_integer, negative_integer, bytes, text, array, map, tag, simple };
 
 /// Simple values, as they stand in the low five bits of a head.
-inline constexpr std::uint8_t cbor_false = 20, cbor_true = 21, cbor_null = 22;
+inline constexpr uint8_t cbor_false = 20, cbor_true = 21, cbor_null = 22;
 
 /// The first bytes of an item.
 struct cbor_head {
     cbor_major major = cbor_major::simple;
-    std::uint8_t info = 0;      ///< low five bits of the first byte: 0 to 23 the argument itself, 24 to 27 its size
-    std::uint64_t argument = 0; ///< value, length in bytes, count, tag number, or the bits of a float
+    uint8_t info = 0;      ///< low five bits of the first byte: 0 to 23 the argument itself, 24 to 27 its size
+    uint64_t argument = 0; ///< value, length in bytes, count, tag number, or the bits of a float
 
     [[nodiscard]] constexpr bool is_indefinite() const noexcept { return info == 31; }
 };
 
 /// A text item. Where it is chunked (of indefinite length) the chunks lie apart, each behind a head.
 struct cbor_text {
-    std::size_t position = 0; ///< of the item's head
-    std::string_view text;    ///< the text, or the encoded chunks without the break
+    size_t position = 0; ///< of the item's head
+    string_view text;    ///< the text, or the encoded chunks without the break
     bool is_chunked = false;
 };
 
 /// What is left of an array or map that was entered: items, or pairs of a map.
 struct cbor_sequence {
-    std::uint64_t remaining = 0;
+    uint64_t remaining = 0;
     bool is_indefinite = false;
     bytes_view last_key = {}; ///< the last key of a deterministic map, encoded; empty before the first
 };
@@ -62,7 +59,7 @@ struct cbor_sequence {
 /// The first fault that was met; the sentence is a literal.
 struct cbor_fault {
     errc code = errc::cbor_malformed;
-    std::size_t position = 0;
+    size_t position = 0;
     const char* sentence = nullptr;
 };
 
@@ -73,19 +70,19 @@ struct cbor_fault {
 
 /// How many bytes the item takes that starts with `first`, if that tells: a number, a simple value or a short string,
 /// as nearly all are; else 0.
-[[nodiscard]] inline std::size_t short_item_bytes(std::byte first) noexcept {
+[[nodiscard]] inline size_t short_item_bytes(byte first) noexcept {
     constexpr unsigned enclosing_majors = 0x70, string_majors = 0x0c, number_majors = 0x03; // a bit for each
     const unsigned major = std::to_integer<unsigned>(first) >> 5, info = std::to_integer<unsigned>(first) & 31;
     if (info < 24 && (enclosing_majors >> major & 1) == 0) {
         return 1 + ((string_majors >> major & 1) != 0 ? info : 0);
     }
     const bool is_number = info >= 24 && info < 28 && (number_majors >> major & 1) != 0;
-    return is_number ? 1 + (std::size_t{1} << (info - 24)) : 0;
+    return is_number ? 1 + (size_t{1} << (info - 24)) : 0;
 }
 
 /// True if the float of that head could not be shorter, and is the one NaN that there may be if it is one.
 [[nodiscard]] inline bool is_shortest_float(const cbor_head& head) noexcept {
-    constexpr std::uint64_t quiet_half = 0x7e00;
+    constexpr uint64_t quiet_half = 0x7e00;
     if (head.info == 25) {
         const bool is_nan = (head.argument & 0x7c00) == 0x7c00 && (head.argument & 0x3ff) != 0;
         return !is_nan || head.argument == quiet_half;
@@ -94,9 +91,9 @@ struct cbor_fault {
     const bool is_double = head.info == 27;
     const int fraction_bits = is_double ? 52 : 23, narrow_fraction_bits = is_double ? 23 : 10;
     const int bias = is_double ? 1023 : 127, most_exponent = is_double ? 127 : 15;
-    const std::uint64_t fraction = head.argument & ((std::uint64_t{1} << fraction_bits) - 1);
-    const std::uint64_t exponent = head.argument >> fraction_bits & (is_double ? 0x7ffu : 0xffu);
-    const std::uint64_t all_ones = is_double ? 0x7ffu : 0xffu;
+    const uint64_t fraction = head.argument & ((uint64_t{1} << fraction_bits) - 1);
+    const uint64_t exponent = head.argument >> fraction_bits & (is_double ? 0x7ffu : 0xffu);
+    const uint64_t all_ones = is_double ? 0x7ffu : 0xffu;
     if (exponent == all_ones) { // infinities and NaNs, which two bytes hold
         return false;
     }
@@ -111,7 +108,7 @@ struct cbor_fault {
         return true;
     }
     const int dropped_bits = fraction_bits - narrow_fraction_bits + missing;
-    const std::uint64_t dropped = (std::uint64_t{1} << (std::min)(dropped_bits, fraction_bits)) - 1;
+    const uint64_t dropped = (uint64_t{1} << (std::min)(dropped_bits, fraction_bits)) - 1;
     return (fraction & dropped) != 0;
 }
 
@@ -127,26 +124,24 @@ class basic_cbor_cursor {
     static constexpr bool is_strict = Strictness == cbor_strictness::deterministic;
 
 public:
-    static constexpr std::size_t max_depth = is_strict ? max_deterministic_depth : max_cbor_depth;
+    static constexpr size_t max_depth = is_strict ? max_deterministic_depth : max_cbor_depth;
 
     /// `depth` counts the containers that already enclose what is read; reading starts at `start`.
-    explicit basic_cbor_cursor(bytes_view bytes, std::size_t depth = 0, std::size_t start = 0) noexcept
+    explicit basic_cbor_cursor(bytes_view bytes, size_t depth = 0, size_t start = 0) noexcept
         : begin_(bytes.begin()), at_(bytes.begin() + start), end_(bytes.end()), depth_(depth) {}
 
     [[nodiscard]] bool failed() const noexcept { return fault_.sentence != nullptr; }
     [[nodiscard]] const cbor_fault& fault() const noexcept { return fault_; }
-    [[nodiscard]] std::size_t position() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
-    [[nodiscard]] std::size_t remaining() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+    [[nodiscard]] size_t position() const noexcept { return static_cast<size_t>(at_ - begin_); }
+    [[nodiscard]] size_t remaining() const noexcept { return static_cast<size_t>(end_ - at_); }
     /// The encoded bytes from `from` up to here.
-    [[nodiscard]] bytes_view passed_since(std::size_t from) const noexcept {
-        return {begin_ + from, position() - from};
-    }
+    [[nodiscard]] bytes_view passed_since(size_t from) const noexcept { return {begin_ + from, position() - from}; }
 
     /// Goes on at `position`, the start of an item at the same depth: what lies before it has been read elsewhere.
-    void go_to(std::size_t position) noexcept { at_ = begin_ + position; }
+    void go_to(size_t position) noexcept { at_ = begin_ + position; }
 
     /// Records a fault found by the caller, at `position`. Returns false.
-    ZTENSOR_COLD bool fail(errc code, std::size_t position, const char* sentence) noexcept {
+    ZTENSOR_COLD bool fail(errc code, size_t position, const char* sentence) noexcept {
         if (!failed()) {
             fault_ = {code, position, sentence};
             at_ = end_;
@@ -156,9 +151,9 @@ public:
 
     /// Passes over the next item if it is the text `word` (of fewer than 24 bytes) in its shortest form, as it is in
     /// nearly every file; else stays where it is. Spares a known key all other checks.
-    [[nodiscard]] bool take_word(std::string_view word) noexcept {
-        constexpr std::size_t text_major = 0x60;
-        if (remaining() <= word.size() || std::to_integer<std::size_t>(*at_) != (text_major | word.size()) ||
+    [[nodiscard]] bool take_word(string_view word) noexcept {
+        constexpr size_t text_major = 0x60;
+        if (remaining() <= word.size() || std::to_integer<size_t>(*at_) != (text_major | word.size()) ||
             std::memcmp(at_ + 1, word.data(), word.size()) != 0) {
             return false;
         }
@@ -171,8 +166,8 @@ public:
         if (at_ == end_) {
             return fail(errc::cbor_truncated, position(), "an item is missing: the bytes end here");
         }
-        const std::size_t start = position();
-        const auto first = std::to_integer<std::uint8_t>(*at_++);
+        const size_t start = position();
+        const auto first = std::to_integer<uint8_t>(*at_++);
         head.major = static_cast<cbor_major>(first >> 5);
         head.info = first & 31;
         head.argument = head.info;
@@ -183,8 +178,8 @@ public:
     }
 
     /// An unsigned integer, and nothing that could be taken for one.
-    ZTENSOR_NOINLINE bool read_unsigned(std::uint64_t& value) noexcept {
-        const std::size_t start = position();
+    ZTENSOR_NOINLINE bool read_unsigned(uint64_t& value) noexcept {
+        const size_t start = position();
         cbor_head head;
         if (!read_head(head)) {
             return false;
@@ -207,7 +202,7 @@ public:
     bool read_key(cbor_text& key) noexcept { return read_text(key, errc::schema_key, "a key that is not text"); }
 
     /// A byte or text string, its chunks joined; text is UTF-8. The only call that allocates.
-    ZTENSOR_COLD bool read_joined(cbor_major major, std::string& out) {
+    ZTENSOR_COLD bool read_joined(cbor_major major, string& out) {
         basic_cbor_cursor again = *this;
         cbor_head head;
         cbor_text text;
@@ -220,7 +215,7 @@ public:
             if (head.is_indefinite() && (again.take_break() || !again.read_head(chunk))) {
                 break;
             }
-            const std::size_t content = again.position();
+            const size_t content = again.position();
             again.pass_chunk(chunk, content);
             out += as_text(again.passed_since(content));
         } while (head.is_indefinite());
@@ -254,12 +249,12 @@ public:
     /// The same of a map, and passes over the key, whose encoded bytes are then the map's last_key where keys must
     /// rise. False, too, after a fault: keys that do not rise are one.
     bool next_key(cbor_sequence& map) noexcept {
-        const std::size_t start = position();
+        const size_t start = position();
         return next(map) && skip() && note_key(map.last_key, start);
     }
     /// The same where every key is text.
     bool next_text_key(cbor_sequence& map, cbor_text& key) noexcept {
-        const std::size_t start = position();
+        const size_t start = position();
         return next(map) && read_key(key) && note_key(map.last_key, start);
     }
 
@@ -267,12 +262,12 @@ public:
     ZTENSOR_NOINLINE bool skip() noexcept { return pass_short_item() || skip_any(); }
 
 private:
-    static constexpr std::uint8_t break_byte = 0xff;
+    static constexpr uint8_t break_byte = 0xff;
 
     /// A container that is being passed over.
     struct frame {
-        std::uint64_t items; ///< still to come, or, of indefinite length, come so far
-        std::size_t item;    ///< where its last item starts
+        uint64_t items; ///< still to come, or, of indefinite length, come so far
+        size_t item;    ///< where its last item starts
         bytes_view last_key;
         bool is_indefinite;
         bool is_map;
@@ -280,14 +275,14 @@ private:
 
     ZTENSOR_NOINLINE bool skip_any() noexcept {
         std::array<frame, max_depth + 1> frames;
-        std::size_t count = 0;
+        size_t count = 0;
         frames[0] = {1, position(), {}, false, false}; // what encloses the item itself, as it were
         for (;;) {
             frame& open = frames[count];
             while (!open.is_indefinite && !(is_strict && open.is_map) && open.items != 0 && pass_short_item()) {
                 --open.items;
             }
-            const std::size_t start = position();
+            const size_t start = position();
             const bool is_over = open.is_indefinite ? take_break() : open.items == 0;
             if (is_over) {
                 if (open.is_indefinite && open.is_map && open.items % 2 != 0) {
@@ -339,7 +334,7 @@ private:
     }
 
     /// A key that was passed, and starts at `start`, stands behind the one before it.
-    bool note_key(bytes_view& last_key, std::size_t start) noexcept {
+    bool note_key(bytes_view& last_key, size_t start) noexcept {
         if (!is_strict) {
             return true;
         }
@@ -360,7 +355,7 @@ private:
     /// Passes over the next item if it is a short one; else stays where it is. Heads and floats of a deterministic one
     /// could be shorter, and its text must be UTF-8.
     [[nodiscard]] bool pass_short_item() noexcept {
-        const std::size_t size = !is_strict && at_ != end_ ? short_item_bytes(*at_) : 0;
+        const size_t size = !is_strict && at_ != end_ ? short_item_bytes(*at_) : 0;
         if (size == 0 || remaining() < size) {
             return false; // what is said of that is said elsewhere
         }
@@ -369,7 +364,7 @@ private:
     }
 
     /// A head of which the first byte does not hold all.
-    ZTENSOR_NOINLINE bool read_long_head(cbor_head& head, std::size_t start) noexcept {
+    ZTENSOR_NOINLINE bool read_long_head(cbor_head& head, size_t start) noexcept {
         if (head.info < 28) {
             return read_argument(head, start);
         }
@@ -384,8 +379,8 @@ private:
                         : "a reserved head, which no CBOR item starts with");
     }
 
-    bool read_argument(cbor_head& head, std::size_t start) noexcept {
-        const std::size_t size = std::size_t{1} << (head.info - 24);
+    bool read_argument(cbor_head& head, size_t start) noexcept {
+        const size_t size = size_t{1} << (head.info - 24);
         if (remaining() < size) {
             return fail(errc::cbor_truncated, start, "the bytes end within the head of an item");
         }
@@ -402,7 +397,7 @@ private:
     }
 
     /// Tags, simple values and floats of a deterministic encoding.
-    ZTENSOR_NOINLINE bool check_unusual(const cbor_head& head, std::size_t start) noexcept {
+    ZTENSOR_NOINLINE bool check_unusual(const cbor_head& head, size_t start) noexcept {
         if (head.major == cbor_major::tag) {
             return fail(errc::cbor_malformed, start, "a tag, which version 2 does not allow");
         }
@@ -415,29 +410,28 @@ private:
     }
 
     [[nodiscard]] bool take_break() noexcept {
-        if (is_strict || at_ == end_ || std::to_integer<std::uint8_t>(*at_) != break_byte) {
+        if (is_strict || at_ == end_ || std::to_integer<uint8_t>(*at_) != break_byte) {
             return false;
         }
         ++at_;
         return true;
     }
 
-    ZTENSOR_COLD bool fail_depth(std::size_t start) noexcept {
+    ZTENSOR_COLD bool fail_depth(size_t start) noexcept {
         return fail(errc::cbor_depth, start,
                     is_strict ? "nested deeper than 32 arrays and maps"
                               : "nested deeper than 64 arrays, maps and tags");
     }
 
     /// Every item takes at least one byte, so a count beyond the bytes left is a lie.
-    bool count_fits(const cbor_head& head, std::uint64_t bytes_per_entry, std::size_t start) noexcept {
+    bool count_fits(const cbor_head& head, uint64_t bytes_per_entry, size_t start) noexcept {
         if (!head.is_indefinite() && head.argument > remaining() / bytes_per_entry) {
             return fail(errc::cbor_truncated, start, "an array or map claims more items than bytes are left");
         }
         return true;
     }
 
-    bool enter(cbor_sequence& sequence, cbor_major major, std::uint64_t bytes_per_entry,
-               const char* requirement) noexcept {
+    bool enter(cbor_sequence& sequence, cbor_major major, uint64_t bytes_per_entry, const char* requirement) noexcept {
         const unsigned count = at_ != end_ ? std::to_integer<unsigned>(*at_) ^ static_cast<unsigned>(major) << 5 : 255;
         if (count < 24 && count * bytes_per_entry < remaining() && depth_ < max_depth) { // as nearly all are
             ++at_;
@@ -448,9 +442,9 @@ private:
         return enter_unusual(sequence, major, bytes_per_entry, requirement);
     }
 
-    ZTENSOR_NOINLINE bool enter_unusual(cbor_sequence& sequence, cbor_major major, std::uint64_t bytes_per_entry,
+    ZTENSOR_NOINLINE bool enter_unusual(cbor_sequence& sequence, cbor_major major, uint64_t bytes_per_entry,
                                         const char* requirement) noexcept {
-        const std::size_t start = position();
+        const size_t start = position();
         cbor_head head;
         if (!read_head(head)) {
             return false;
@@ -470,7 +464,7 @@ private:
     }
 
     ZTENSOR_NOINLINE bool read_text(cbor_text& text, errc wrong_type, const char* requirement) noexcept {
-        const std::size_t start = position();
+        const size_t start = position();
         cbor_head head;
         if (!read_head(head)) {
             return false;
@@ -478,16 +472,16 @@ private:
         if (head.major != cbor_major::text) {
             return fail(wrong_type, start, requirement);
         }
-        const std::size_t content = position();
+        const size_t content = position();
         if (!pass_string(head, start)) {
             return false;
         }
-        const std::size_t break_bytes = head.is_indefinite() ? 1 : 0;
+        const size_t break_bytes = head.is_indefinite() ? 1 : 0;
         text = {start, as_text({begin_ + content, position() - content - break_bytes}), head.is_indefinite()};
         return is_strict || are_chunks_utf8(text) || fail_utf8(start);
     }
 
-    ZTENSOR_COLD bool fail_utf8(std::size_t start) noexcept {
+    ZTENSOR_COLD bool fail_utf8(size_t start) noexcept {
         return fail(errc::cbor_utf8, start, "text that is not UTF-8");
     }
 
@@ -499,7 +493,7 @@ private:
         basic_cbor_cursor chunks(as_bytes(text.text));
         cbor_head head;
         while (chunks.remaining() != 0 && chunks.read_head(head)) {
-            const std::size_t content = chunks.position();
+            const size_t content = chunks.position();
             if (!chunks.pass_chunk(head, content) || !is_utf8(as_text(chunks.passed_since(content)))) {
                 return false;
             }
@@ -508,7 +502,7 @@ private:
     }
 
     /// Passes over what follows the head of a byte or text string; does nothing for other items.
-    bool pass_string(const cbor_head& head, std::size_t start) noexcept {
+    bool pass_string(const cbor_head& head, size_t start) noexcept {
         if (head.major != cbor_major::bytes && head.major != cbor_major::text) {
             return true;
         }
@@ -516,12 +510,12 @@ private:
             return false;
         }
         return !is_strict || head.major == cbor_major::bytes ||
-               is_utf8(as_text({at_ - head.argument, static_cast<std::size_t>(head.argument)})) || fail_utf8(start);
+               is_utf8(as_text({at_ - head.argument, static_cast<size_t>(head.argument)})) || fail_utf8(start);
     }
 
     ZTENSOR_COLD bool pass_chunks(const cbor_head& head) noexcept {
         while (!take_break()) {
-            const std::size_t chunk_start = position();
+            const size_t chunk_start = position();
             cbor_head chunk;
             if (!read_head(chunk)) {
                 return false;
@@ -537,18 +531,18 @@ private:
         return true;
     }
 
-    bool pass_chunk(const cbor_head& head, std::size_t start) noexcept {
+    bool pass_chunk(const cbor_head& head, size_t start) noexcept {
         if (head.argument > remaining()) {
             return fail(errc::cbor_truncated, start, "a string claims more bytes than are left");
         }
-        at_ += static_cast<std::size_t>(head.argument);
+        at_ += static_cast<size_t>(head.argument);
         return true;
     }
 
-    const std::byte* begin_;
-    const std::byte* at_;
-    const std::byte* end_;
-    std::size_t depth_;
+    const byte* begin_;
+    const byte* at_;
+    const byte* end_;
+    size_t depth_;
     cbor_fault fault_;
 };
 
@@ -568,9 +562,9 @@ using deterministic_cursor = basic_cbor_cursor<cbor_strictness::deterministic>;
     } else if (head.major != cbor_major::simple) {
         return false;
     } else if (head.info == 25) {
-        out = static_cast<double>(static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(head.argument))));
+        out = static_cast<double>(static_cast<float>(float16::from_bits(static_cast<uint16_t>(head.argument))));
     } else if (head.info == 26) {
-        const auto bits = static_cast<std::uint32_t>(head.argument);
+        const auto bits = static_cast<uint32_t>(head.argument);
         float single;
         std::memcpy(&single, &bits, sizeof single);
         out = static_cast<double>(single);

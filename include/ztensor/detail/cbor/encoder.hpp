@@ -8,20 +8,16 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <limits>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -35,24 +31,24 @@ namespace detail {
 class cbor_encoder {
 public:
     [[nodiscard]] bytes_view bytes() const noexcept { return {bytes_.data(), bytes_.size()}; }
-    [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
-    [[nodiscard]] std::vector<std::byte> take() && { return {bytes_.begin(), bytes_.end()}; }
+    [[nodiscard]] size_t size() const noexcept { return bytes_.size(); }
+    [[nodiscard]] vector<byte> take() && { return {bytes_.begin(), bytes_.end()}; }
     /// Forgets all items; the memory stays.
     void clear() noexcept { truncate(0); }
     /// Forgets all but the first `size` bytes.
-    void truncate(std::size_t size) noexcept { bytes_.truncate(size); }
+    void truncate(size_t size) noexcept { bytes_.truncate(size); }
 
-    ZTENSOR_NOINLINE void unsigned_integer(std::uint64_t value) { head(cbor_major::unsigned_integer, value); }
-    void integer(std::int64_t value) {
+    ZTENSOR_NOINLINE void unsigned_integer(uint64_t value) { head(cbor_major::unsigned_integer, value); }
+    void integer(int64_t value) {
         if (value < 0) {
-            negative_integer(~static_cast<std::uint64_t>(value)); // -1 - n, without overflow
+            negative_integer(~static_cast<uint64_t>(value)); // -1 - n, without overflow
         } else {
-            unsigned_integer(static_cast<std::uint64_t>(value));
+            unsigned_integer(static_cast<uint64_t>(value));
         }
     }
     /// -1 - `argument`, which may lie below every std::int64_t.
-    void negative_integer(std::uint64_t argument) { head(cbor_major::negative_integer, argument); }
-    ZTENSOR_NOINLINE void text(std::string_view value) {
+    void negative_integer(uint64_t argument) { head(cbor_major::negative_integer, argument); }
+    ZTENSOR_NOINLINE void text(string_view value) {
         head(cbor_major::text, value.size());
         append(as_bytes(value));
     }
@@ -62,12 +58,12 @@ public:
     }
     void boolean(bool value) { head(cbor_major::simple, value ? cbor_true : cbor_false); }
     void null() { head(cbor_major::simple, cbor_null); }
-    void begin_array(std::uint64_t items) { head(cbor_major::array, items); }
-    void begin_map(std::uint64_t pairs) { head(cbor_major::map, pairs); }
+    void begin_array(uint64_t items) { head(cbor_major::array, items); }
+    void begin_map(uint64_t pairs) { head(cbor_major::map, pairs); }
 
     /// A map of unannounced size, up to end_indefinite(): only what 0.1 wrote has these.
     void begin_indefinite_map() { first_byte(cbor_major::map, 31); }
-    void end_indefinite() { bytes_.push_back(std::byte{0xff}); }
+    void end_indefinite() { bytes_.push_back(byte{0xff}); }
 
     /// In the shortest of 16, 32 and 64 bits that keeps the value; every NaN as f9 7e 00.
     ZTENSOR_COLD void number(double value) {
@@ -76,7 +72,7 @@ public:
             return;
         }
         if (!is_exact_float(value)) {
-            float_bits(27, bits_of<std::uint64_t>(value));
+            float_bits(27, bits_of<uint64_t>(value));
             return;
         }
         const auto single = static_cast<float>(value);
@@ -84,7 +80,7 @@ public:
         if (static_cast<float>(half) == single) {
             float_bits(25, half.bits());
         } else {
-            float_bits(26, bits_of<std::uint32_t>(single));
+            float_bits(26, bits_of<uint32_t>(single));
         }
     }
 
@@ -115,7 +111,7 @@ private:
         }
     }
 
-    void head(cbor_major major, std::uint64_t argument) {
+    void head(cbor_major major, uint64_t argument) {
         if (argument < 24) {
             first_byte(major, static_cast<unsigned>(argument));
         } else {
@@ -123,28 +119,28 @@ private:
         }
     }
 
-    ZTENSOR_NOINLINE void long_head(cbor_major major, std::uint64_t argument) {
+    ZTENSOR_NOINLINE void long_head(cbor_major major, uint64_t argument) {
         const unsigned size_log2 = argument <= 0xff ? 0 : argument <= 0xffff ? 1 : argument <= 0xffffffff ? 2 : 3;
         first_byte(major, 24 + size_log2);
-        big_endian(argument, std::size_t{1} << size_log2);
+        big_endian(argument, size_t{1} << size_log2);
     }
 
-    ZTENSOR_COLD void float_bits(unsigned info, std::uint64_t bits) {
+    ZTENSOR_COLD void float_bits(unsigned info, uint64_t bits) {
         first_byte(cbor_major::simple, info);
-        big_endian(bits, std::size_t{1} << (info - 24));
+        big_endian(bits, size_t{1} << (info - 24));
     }
 
     void first_byte(cbor_major major, unsigned info) {
-        bytes_.push_back(static_cast<std::byte>(static_cast<unsigned>(major) << 5 | info));
+        bytes_.push_back(static_cast<byte>(static_cast<unsigned>(major) << 5 | info));
     }
 
-    void big_endian(std::uint64_t value, std::size_t size) {
-        std::byte buffer[8];
+    void big_endian(uint64_t value, size_t size) {
+        byte buffer[8];
         store_big(value, buffer, size);
         append({buffer, size});
     }
 
-    record_array<std::byte> bytes_;
+    record_array<byte> bytes_;
 };
 
 // -- to deterministic
@@ -153,7 +149,7 @@ private:
 // section 13.
 
 /// Keys of text in the order of their encoded bytes: the shorter one first.
-[[nodiscard]] inline bool is_before_by_length(std::string_view a, std::string_view b) noexcept {
+[[nodiscard]] inline bool is_before_by_length(string_view a, string_view b) noexcept {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
@@ -162,20 +158,20 @@ public:
     /// Appends the item that `item` starts with, which is well-formed; `depth` arrays and maps will enclose it.
     /// Errors: cbor_depth, cbor_utf8, duplicate_key; not_expressible for tags and for simple values but false, true and
     /// null.
-    ZTENSOR_COLD static result<void> encode(bytes_view item, std::size_t depth, cbor_encoder& out) {
+    ZTENSOR_COLD static result<void> encode(bytes_view item, size_t depth, cbor_encoder& out) {
         return deterministic_encoder(item, depth, out).run();
     }
 
 private:
     struct container {
         cbor_sequence items; ///< still to come, of a map pairs
-        std::size_t begin;   ///< in the output, of what is in it
-        std::size_t starts;  ///< how many starts there were before those of its items
+        size_t begin;        ///< in the output, of what is in it
+        size_t starts;       ///< how many starts there were before those of its items
         bool is_map;
         bool has_key; ///< the next item is the value of a pair
     };
 
-    deterministic_encoder(bytes_view item, std::size_t depth, cbor_encoder& out) noexcept
+    deterministic_encoder(bytes_view item, size_t depth, cbor_encoder& out) noexcept
         : cursor_(item), depth_(depth), out_(out) {}
 
     result<void> run() {
@@ -248,14 +244,14 @@ private:
     }
 
     result<void> add_string(cbor_major major) {
-        std::string joined;
+        string joined;
         if (!cursor_.read_joined(major, joined)) {
             return cursor_.failed() ? fault(cursor_) : fail(errc::cbor_utf8, "text that is not UTF-8");
         }
         if (major == cbor_major::text) {
             out_.text(joined);
         } else {
-            out_.byte_string(as_bytes(std::string_view(joined)));
+            out_.byte_string(as_bytes(string_view(joined)));
         }
         return {};
     }
@@ -277,8 +273,8 @@ private:
         const container made = open_.back();
         open_.truncate(open_.size() - 1);
         const bytes_view there = out_.bytes().subspan(made.begin);
-        const std::vector<std::byte> content(there.begin(), there.end());
-        const std::size_t items = starts_.size() - made.starts;
+        const vector<byte> content(there.begin(), there.end());
+        const size_t items = starts_.size() - made.starts;
         out_.truncate(made.begin);
         result<void> closed;
         if (made.is_map) {
@@ -293,26 +289,25 @@ private:
     }
 
     result<void> add_pairs(bytes_view content, const container& map) {
-        const std::size_t pairs = (starts_.size() - map.starts) / 2;
-        const auto start_of = [&](std::size_t item) {
+        const size_t pairs = (starts_.size() - map.starts) / 2;
+        const auto start_of = [&](size_t item) {
             return item == 2 * pairs ? content.size() : starts_[map.starts + item] - map.begin;
         };
-        const auto key_of = [&](std::uint32_t pair) {
-            const std::size_t begin = start_of(2 * std::size_t{pair});
-            return as_text(content.subspan(begin, start_of(2 * std::size_t{pair} + 1) - begin));
+        const auto key_of = [&](uint32_t pair) {
+            const size_t begin = start_of(2 * size_t{pair});
+            return as_text(content.subspan(begin, start_of(2 * size_t{pair} + 1) - begin));
         };
-        record_array<std::uint32_t> order;
-        for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+        record_array<uint32_t> order;
+        for (uint32_t pair = 0; pair < pairs; ++pair) {
             order.push_back(pair);
         }
-        sort_positions({order.data(), order.size()},
-                       [&](std::uint32_t a, std::uint32_t b) { return key_of(a) < key_of(b); });
-        for (std::size_t i = 0; i < pairs; ++i) {
+        sort_positions({order.data(), order.size()}, [&](uint32_t a, uint32_t b) { return key_of(a) < key_of(b); });
+        for (size_t i = 0; i < pairs; ++i) {
             if (i != 0 && key_of(order[i - 1]) == key_of(order[i])) {
                 return fail(errc::duplicate_key, "a map has a key twice");
             }
-            const std::size_t begin = start_of(2 * std::size_t{order[i]});
-            out_.encoded(content.subspan(begin, start_of(2 * std::size_t{order[i]} + 2) - begin));
+            const size_t begin = start_of(2 * size_t{order[i]});
+            out_.encoded(content.subspan(begin, start_of(2 * size_t{order[i]} + 2) - begin));
         }
         return {};
     }
@@ -322,10 +317,10 @@ private:
     }
 
     cbor_cursor cursor_;
-    std::size_t depth_;
+    size_t depth_;
     cbor_encoder& out_;
     record_array<container> open_;
-    record_array<std::size_t> starts_; ///< of the items in open containers, in the output
+    record_array<size_t> starts_; ///< of the items in open containers, in the output
 };
 
 } // namespace detail

@@ -7,18 +7,15 @@
 #define ZTENSOR_DETAIL_CBOR_JSON_BUILDER_HPP
 
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -26,14 +23,14 @@ namespace detail {
 
 /// As nlohmann::json, CBOR takes up to 80 times its size. One call turns at most so much of the one into so much of the
 /// other: an array of 16 MiB of small integers is the most that is of use.
-inline constexpr std::size_t max_json_cbor_bytes = std::size_t{16} << 20;
-inline constexpr std::size_t max_json_memory_bytes = 16 * max_json_cbor_bytes + (std::size_t{1} << 20);
+inline constexpr size_t max_json_cbor_bytes = size_t{16} << 20;
+inline constexpr size_t max_json_memory_bytes = 16 * max_json_cbor_bytes + (size_t{1} << 20);
 
 /// What one call may still take in and hold.
 class json_budget {
 public:
     /// Errors: limit_exceeded.
-    result<void> take_cbor(std::size_t bytes) noexcept {
+    result<void> take_cbor(size_t bytes) noexcept {
         if (bytes > cbor_bytes_) {
             return fail(errc::limit_exceeded, "more than {} bytes of CBOR are too much to become JSON at once",
                         {max_json_cbor_bytes});
@@ -42,16 +39,16 @@ public:
         return {};
     }
     /// False where it is too much.
-    [[nodiscard]] bool take_memory(std::size_t bytes) noexcept {
+    [[nodiscard]] bool take_memory(size_t bytes) noexcept {
         const bool fits = bytes <= memory_bytes_;
         memory_bytes_ -= fits ? bytes : 0;
         return fits;
     }
-    void give_back(std::size_t bytes) noexcept { memory_bytes_ += bytes; }
+    void give_back(size_t bytes) noexcept { memory_bytes_ += bytes; }
 
 private:
-    std::size_t cbor_bytes_ = max_json_cbor_bytes;
-    std::size_t memory_bytes_ = max_json_memory_bytes;
+    size_t cbor_bytes_ = max_json_cbor_bytes;
+    size_t memory_bytes_ = max_json_memory_bytes;
 };
 
 /// JSON that is being made. What is left of it where that fails is taken apart from the leaves on: nlohmann's
@@ -64,7 +61,7 @@ public:
     unfinished_json& operator=(const unfinished_json&) = delete;
     ~unfinished_json() {
         std::array<Json*, max_cbor_depth + 2> path; // the object of all attributes, and a leaf
-        std::size_t depth = 1;
+        size_t depth = 1;
         for (path[0] = &value_; depth != 0;) {
             Json& at = *path[depth - 1];
             if (at.is_structured() && !at.empty()) {
@@ -114,7 +111,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t heap_bytes = 16; ///< that an allocation takes besides
+    static constexpr size_t heap_bytes = 16; ///< that an allocation takes besides
 
     struct container {
         cbor_sequence items;
@@ -141,9 +138,9 @@ private:
         case cbor_major::unsigned_integer:
             return put(place, head.argument);
         case cbor_major::negative_integer:
-            return head.argument > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)())
+            return head.argument > static_cast<uint64_t>((std::numeric_limits<int64_t>::max)())
                        ? result<void>(not_json("an integer below -2^63"))
-                       : put(place, -1 - static_cast<std::int64_t>(head.argument));
+                       : put(place, -1 - static_cast<int64_t>(head.argument));
         case cbor_major::array:
         case cbor_major::map:
             cursor_ = before;
@@ -179,15 +176,15 @@ private:
     }
 
     result<void> take_string(Json* place, cbor_major major) {
-        const std::size_t start = cursor_.position();
+        const size_t start = cursor_.position();
         cbor_cursor passing = cursor_;
         if (passing.skip() && place != nullptr) {
-            const std::size_t encoded = passing.position() - start; // no less than the string itself
-            if (!budget_.take_memory(sizeof(std::string) + encoded + heap_bytes)) {
+            const size_t encoded = passing.position() - start; // no less than the string itself
+            if (!budget_.take_memory(sizeof(string) + encoded + heap_bytes)) {
                 return too_large();
             }
         }
-        std::string joined;
+        string joined;
         if (!cursor_.read_joined(major, joined) || place == nullptr) {
             return {};
         }
@@ -230,15 +227,15 @@ private:
     }
 
     result<void> add_member(container& map, Json*& place) {
-        const std::size_t start = cursor_.position();
-        std::string key;
+        const size_t start = cursor_.position();
+        string key;
         if (!cursor_.read_joined(cbor_major::text, key)) {
             return cursor_.failed() ? result<void>() : result<void>(not_json("a key that is not text"));
         }
         if (map.value == nullptr) {
             return {};
         }
-        constexpr std::size_t node_bytes = sizeof(typename Json::object_t::value_type) + 4 * sizeof(void*);
+        constexpr size_t node_bytes = sizeof(typename Json::object_t::value_type) + 4 * sizeof(void*);
         if (!budget_.take_memory(node_bytes + heap_bytes + (cursor_.position() - start))) {
             return too_large();
         }
@@ -253,11 +250,10 @@ private:
             return {};
         }
         auto& items = array.value->template get_ref<typename Json::array_t&>();
-        const std::size_t before = items.capacity();
+        const size_t before = items.capacity();
         if (items.size() == before) {
             const bool is_claimed = !array.items.is_indefinite && before == 0; // at most as many as bytes were left
-            const std::size_t wanted =
-                is_claimed ? static_cast<std::size_t>(array.items.remaining) + 1 : 2 * before + 4;
+            const size_t wanted = is_claimed ? static_cast<size_t>(array.items.remaining) + 1 : 2 * before + 4;
             if (!budget_.take_memory(wanted * sizeof(Json))) {
                 return too_large();
             }
@@ -272,13 +268,13 @@ private:
     bytes_view item_;
     cbor_cursor cursor_;
     json_budget& budget_;
-    std::vector<container> open_;
+    vector<container> open_;
 };
 
 /// Arrays and objects enclose one another no deeper than every reader allows. Never recurses, as all of nlohmann does.
 template <class Json>
-[[nodiscard]] bool is_shallow(const Json& value, std::size_t max_depth) {
-    std::vector<std::pair<const Json*, std::size_t>> open = {{&value, 1}};
+[[nodiscard]] bool is_shallow(const Json& value, size_t max_depth) {
+    vector<std::pair<const Json*, size_t>> open = {{&value, 1}};
     while (!open.empty()) {
         const auto [at, depth] = open.back();
         open.pop_back();

@@ -8,12 +8,11 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 
 #if __has_include(<zlib.h>) && !defined(ZTENSOR_WITHOUT_ZLIB)
 #include <zlib.h>
@@ -24,10 +23,10 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// No deflated bytes become more than this many times as many: the shortest code for 258 bytes takes two bits.
-inline constexpr std::uint64_t max_deflate_ratio = 1032;
+inline constexpr uint64_t max_deflate_ratio = 1032;
 
 /// What `inflate_range` is to fill.
-enum class inflate_extent : std::uint8_t {
+enum class inflate_extent : uint8_t {
     all,   ///< exactly with all that there is
     start, ///< with the first bytes, looking at no more than it takes
 };
@@ -64,24 +63,23 @@ struct inflating {
 
 /// Inflates `length` bytes at `offset` of a source into `front` and, behind that, into `destination`. Errors:
 /// decode_failed, decode_size, out_of_memory, not_built_in, and what the source says.
-ZTENSOR_COLD inline result<void> inflate_range(const byte_source& source, std::uint64_t offset, std::uint64_t length,
-                                               span<std::byte> front, span<std::byte> destination,
-                                               inflate_extent extent) {
-    constexpr std::size_t piece_bytes = std::size_t{1} << 16;
-    constexpr std::size_t most_at_once = std::size_t{1} << 30; // zlib counts in 32 bits
+ZTENSOR_COLD inline result<void> inflate_range(const byte_source& source, uint64_t offset, uint64_t length,
+                                               span<byte> front, span<byte> destination, inflate_extent extent) {
+    constexpr size_t piece_bytes = size_t{1} << 16;
+    constexpr size_t most_at_once = size_t{1} << 30; // zlib counts in 32 bits
     byte_buffer piece;
     inflating state;
-    if (!piece.allocate(static_cast<std::size_t>((std::min<std::uint64_t>)(length, piece_bytes)))) {
+    if (!piece.allocate(static_cast<size_t>((std::min<uint64_t>)(length, piece_bytes)))) {
         return fail(errc::out_of_memory, "no memory for zlib");
     }
     ZTENSOR_TRY(state.begin());
     z_stream& stream = state.stream;
-    span<std::byte> wanted = front;
-    std::size_t filled = 0; ///< of what is wanted
-    std::byte beyond{};     // where more comes out than there should be
+    span<byte> wanted = front;
+    size_t filled = 0; ///< of what is wanted
+    byte beyond{};     // where more comes out than there should be
     for (int code = Z_OK; code != Z_STREAM_END;) {
         if (stream.avail_in == 0 && length != 0) {
-            const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(length, piece.size()));
+            const auto size = static_cast<size_t>((std::min<uint64_t>)(length, piece.size()));
             ZTENSOR_TRY(source.read_at(offset, piece.writable_bytes().first(size)));
             stream.next_in = static_cast<Bytef*>(static_cast<void*>(piece.data()));
             stream.avail_in = static_cast<uInt>(size);
@@ -96,11 +94,11 @@ ZTENSOR_COLD inline result<void> inflate_range(const byte_source& source, std::u
         if (is_full && extent == inflate_extent::start) {
             return {};
         }
-        const std::size_t room = is_full ? 1 : (std::min)(wanted.size() - filled, most_at_once);
+        const size_t room = is_full ? 1 : (std::min)(wanted.size() - filled, most_at_once);
         stream.next_out = static_cast<Bytef*>(static_cast<void*>(is_full ? &beyond : wanted.data() + filled));
         stream.avail_out = static_cast<uInt>(room);
         code = inflate(&stream, Z_NO_FLUSH);
-        const std::size_t made = room - stream.avail_out;
+        const size_t made = room - stream.avail_out;
         if (code != Z_OK && code != Z_STREAM_END) { // Z_BUF_ERROR: there is no more, and should be
             return inflate_error(code, stream);
         }
@@ -123,8 +121,8 @@ ZTENSOR_COLD inline result<void> inflate_range(const byte_source& source, std::u
 
 #else
 
-ZTENSOR_COLD inline result<void> inflate_range(const byte_source&, std::uint64_t, std::uint64_t, span<std::byte>,
-                                               span<std::byte>, inflate_extent) {
+ZTENSOR_COLD inline result<void> inflate_range(const byte_source&, uint64_t, uint64_t, span<byte>, span<byte>,
+                                               inflate_extent) {
     return fail(errc::not_built_in, "the data is deflated, and the library was built without zlib, which inflates it");
 }
 

@@ -7,17 +7,14 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <new>
-#include <string>
-#include <string_view>
 
 #if __has_include(<xxhash.h>) && !defined(ZTENSOR_WITHOUT_XXHASH)
 #define XXH_INLINE_ALL
@@ -41,7 +38,7 @@ namespace detail {
 //
 // The text of a digest, "algorithm:hex": taken apart and compared. SPEC.md section 7.
 
-[[nodiscard]] ZTENSOR_NOINLINE inline bool is_hex(std::string_view text) noexcept {
+[[nodiscard]] ZTENSOR_NOINLINE inline bool is_hex(string_view text) noexcept {
     for (const char c : text) {
         if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))) {
             return false;
@@ -53,17 +50,17 @@ namespace detail {
 /// The text of a digest, taken apart.
 struct digest_parts {
     digest algorithm = digest::none; ///< none: unknown to this library, like every text without a colon
-    std::string_view digits;         ///< in either case, without 0x
+    string_view digits;              ///< in either case, without 0x
     bool is_well_formed = true;      ///< false where the algorithm is known and the digits are not such
 };
 
-[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest(std::string_view text) noexcept {
-    const std::size_t colon = text.find(':');
+[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest(string_view text) noexcept {
+    const size_t colon = text.find(':');
     if (colon == std::string_view::npos) {
         return {};
     }
-    const std::string_view algorithm = text.substr(0, colon);
-    std::string_view digits = text.substr(colon + 1);
+    const string_view algorithm = text.substr(0, colon);
+    string_view digits = text.substr(colon + 1);
     if (algorithm == name(digest::crc32c)) {
         if (digits.substr(0, 2) == "0x" || digits.substr(0, 2) == "0X") {
             digits.remove_prefix(2);
@@ -76,21 +73,21 @@ struct digest_parts {
     return {digest::none, digits, true};
 }
 
-[[nodiscard]] inline bool is_lower_hex(std::string_view text) noexcept {
+[[nodiscard]] inline bool is_lower_hex(string_view text) noexcept {
     return is_hex(text) && text.find_first_of("ABCDEF") == std::string_view::npos;
 }
 
 /// Letters in lower case and digits.
-[[nodiscard]] inline bool is_algorithm_word(std::string_view text) noexcept {
+[[nodiscard]] inline bool is_algorithm_word(string_view text) noexcept {
     return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string_view::npos;
 }
 
 /// The same of version 2, which knows other algorithms, and where every digest is an algorithm and digits in lower
 /// case. One of another length than its algorithm's is well-formed there, and matches nothing.
-[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_strict_digest(std::string_view text) noexcept {
-    const std::size_t colon = (std::min)(text.find(':'), text.size());
-    const std::string_view algorithm = text.substr(0, colon);
-    const std::string_view digits = text.substr((std::min)(colon + 1, text.size()));
+[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_strict_digest(string_view text) noexcept {
+    const size_t colon = (std::min)(text.find(':'), text.size());
+    const string_view algorithm = text.substr(0, colon);
+    const string_view digits = text.substr((std::min)(colon + 1, text.size()));
     const bool is_well_formed = is_algorithm_word(algorithm) && !digits.empty() && is_lower_hex(digits);
     const digest known = algorithm == name(digest::xxh3)     ? digest::xxh3
                          : algorithm == name(digest::sha256) ? digest::sha256
@@ -99,12 +96,12 @@ struct digest_parts {
 }
 
 /// The same, where a checksum of a ZIP archive may stand: .zt does not know it.
-[[nodiscard]] inline digest_parts parse_any_digest(std::string_view text) noexcept {
-    constexpr std::string_view prefix = "crc32:";
+[[nodiscard]] inline digest_parts parse_any_digest(string_view text) noexcept {
+    constexpr string_view prefix = "crc32:";
     if (text.substr(0, prefix.size()) != prefix) {
         return parse_digest(text);
     }
-    const std::string_view digits = text.substr(prefix.size());
+    const string_view digits = text.substr(prefix.size());
     return {digest::crc32, digits, digits.size() == 8 && is_hex(digits)};
 }
 
@@ -114,7 +111,7 @@ struct digest_parts {
     if (a.algorithm != b.algorithm || a.digits.size() != b.digits.size()) {
         return false;
     }
-    for (std::size_t i = 0; i < a.digits.size(); ++i) {
+    for (size_t i = 0; i < a.digits.size(); ++i) {
         if (lower(a.digits[i]) != lower(b.digits[i])) {
             return false;
         }
@@ -123,14 +120,14 @@ struct digest_parts {
 }
 
 /// True if the digits, two of each byte, are those of `value`, in either case.
-[[nodiscard]] inline bool are_digits_of(std::string_view digits, bytes_view value) noexcept {
+[[nodiscard]] inline bool are_digits_of(string_view digits, bytes_view value) noexcept {
     const auto number = [](char digit) {
         return static_cast<unsigned>(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
     };
     if (digits.size() != 2 * value.size() || !is_hex(digits)) {
         return false;
     }
-    for (std::size_t i = 0; i < value.size(); ++i) {
+    for (size_t i = 0; i < value.size(); ++i) {
         if (number(digits[2 * i]) * 16 + number(digits[2 * i + 1]) != std::to_integer<unsigned>(value[i])) {
             return false;
         }
@@ -163,11 +160,11 @@ ZTENSOR_NOINLINE inline void xxh3_start(digest_memory& memory) noexcept {
 ZTENSOR_NOINLINE inline void xxh3_update(digest_memory& memory, bytes_view bytes) noexcept {
     XXH3_64bits_update(xxh3_state(memory), bytes.data(), bytes.size());
 }
-[[nodiscard]] ZTENSOR_NOINLINE inline std::uint64_t xxh3_value(const digest_memory& memory) noexcept {
+[[nodiscard]] ZTENSOR_NOINLINE inline uint64_t xxh3_value(const digest_memory& memory) noexcept {
     return XXH3_64bits_digest(xxh3_state(memory));
 }
 /// Of bytes in one piece.
-[[nodiscard]] ZTENSOR_NOINLINE inline std::uint64_t xxh3_of(bytes_view bytes) noexcept {
+[[nodiscard]] ZTENSOR_NOINLINE inline uint64_t xxh3_of(bytes_view bytes) noexcept {
     return XXH3_64bits(bytes.data(), bytes.size());
 }
 
@@ -179,10 +176,10 @@ inline void xxh3_start(digest_memory&) noexcept {
 }
 inline void xxh3_update(digest_memory&, bytes_view) noexcept {
 }
-[[nodiscard]] inline std::uint64_t xxh3_value(const digest_memory&) noexcept {
+[[nodiscard]] inline uint64_t xxh3_value(const digest_memory&) noexcept {
     return 0;
 }
-[[nodiscard]] inline std::uint64_t xxh3_of(bytes_view) noexcept {
+[[nodiscard]] inline uint64_t xxh3_of(bytes_view) noexcept {
     return 0;
 }
 
@@ -202,18 +199,18 @@ ZTENSOR_COLD inline result<void> require_xxh3() {
 
 // -- text of a digest
 
-[[nodiscard]] inline std::string with_hex(std::string_view prefix, bytes_view bytes, const char* digits) {
-    std::string out(prefix);
-    for (const std::byte byte : bytes) {
-        const auto value = std::to_integer<unsigned>(byte);
+[[nodiscard]] inline string with_hex(string_view prefix, bytes_view bytes, const char* digits) {
+    string out(prefix);
+    for (const byte each : bytes) {
+        const auto value = std::to_integer<unsigned>(each);
         out += digits[value >> 4];
         out += digits[value & 15];
     }
     return out;
 }
 
-[[nodiscard]] inline std::string text_of_xxh3(std::uint64_t value) {
-    std::array<std::byte, 8> bytes = {};
+[[nodiscard]] inline string text_of_xxh3(uint64_t value) {
+    std::array<byte, 8> bytes = {};
     store_big(value, bytes.data(), bytes.size());
     return with_hex("xxh3:", bytes, "0123456789abcdef");
 }

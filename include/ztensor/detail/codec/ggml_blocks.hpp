@@ -4,12 +4,11 @@
 #ifndef ZTENSOR_DETAIL_CODEC_GGML_BLOCKS_HPP
 #define ZTENSOR_DETAIL_CODEC_GGML_BLOCKS_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/ggml_types.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 namespace ztensor {
@@ -23,7 +22,7 @@ namespace detail {
 // tests/corpus/foreign/gguf/codebooks.gguf hold every entry once.
 
 /// Entries of eight magnitudes, 2 bits each from the lowest on, for iq2_xxs.
-inline constexpr std::uint16_t iq2_xxs_codebook[] = {
+inline constexpr uint16_t iq2_xxs_codebook[] = {
     0,     2,     5,     8,     10,    17,    20,    32,    34,    40,    42,    65,    68,    80,    88,    97,
     100,   128,   130,   138,   162,   257,   260,   272,   277,   320,   388,   408,   512,   514,   546,   642,
     1025,  1028,  1040,  1057,  1060,  1088,  1090,  1096,  1120,  1153,  1156,  1168,  1188,  1280,  1282,  1288,
@@ -42,7 +41,7 @@ inline constexpr std::uint16_t iq2_xxs_codebook[] = {
     37248, 37445, 37888, 37922, 37956, 38225, 39041, 39200, 40962, 41040, 41093, 41225, 41472, 42008, 43088, 43268};
 
 /// The same for iq2_xs.
-inline constexpr std::uint16_t iq2_xs_codebook[] = {
+inline constexpr uint16_t iq2_xs_codebook[] = {
     0,     2,     5,     8,     10,    17,    20,    22,    25,    32,    34,    37,    40,    65,    68,    70,
     73,    80,    82,    85,    88,    97,    100,   128,   130,   133,   136,   145,   148,   153,   160,   257,
     260,   262,   265,   272,   274,   277,   280,   282,   289,   292,   320,   322,   325,   328,   337,   340,
@@ -77,7 +76,7 @@ inline constexpr std::uint16_t iq2_xs_codebook[] = {
     42133, 42597, 42648, 43018, 43040, 43042, 43048, 43168, 43176, 43268, 43396, 43398, 43560, 43562, 43665, 43690};
 
 /// The same for iq2_s.
-inline constexpr std::uint16_t iq2_s_codebook[] = {
+inline constexpr uint16_t iq2_s_codebook[] = {
     0,     2,     5,     8,     10,    17,    20,    22,    25,    32,    34,    37,    40,    65,    68,    70,
     73,    80,    82,    85,    88,    97,    100,   102,   105,   128,   130,   133,   136,   145,   148,   160,
     165,   170,   257,   260,   262,   265,   272,   274,   277,   280,   289,   292,   320,   322,   325,   328,
@@ -144,7 +143,7 @@ inline constexpr std::uint16_t iq2_s_codebook[] = {
     42148, 42240, 42265, 42577, 43018, 43048, 43170, 43348, 43398, 43528, 43530, 43552, 43554, 43560, 43656, 43690};
 
 /// Entries of four magnitudes, 4 bits each from the lowest on, for iq3_xxs.
-inline constexpr std::uint16_t iq3_xxs_codebook[] = {
+inline constexpr uint16_t iq3_xxs_codebook[] = {
     0,     2,     4,     17,    19,    23,    32,    34,    49,    66,    115,   117,   257,   259,   272,   274,
     289,   293,   304,   306,   321,   340,   368,   512,   514,   516,   529,   544,   546,   561,   563,   567,
     593,   599,   629,   769,   775,   784,   786,   805,   880,   1043,  1079,  1092,  1111,  1139,  1141,  1281,
@@ -163,7 +162,7 @@ inline constexpr std::uint16_t iq3_xxs_codebook[] = {
     28754, 28966, 28992, 29202, 29253, 29266, 29440, 29461, 29491, 29536, 29729, 29761, 29952, 29954, 29988, 30256};
 
 /// The same for iq3_s.
-inline constexpr std::uint16_t iq3_s_codebook[] = {
+inline constexpr uint16_t iq3_s_codebook[] = {
     0,     1,     2,     5,     7,     16,    17,    18,    20,    22,    32,    33,    37,    51,    64,    66,
     69,    71,    81,    83,    96,    98,    113,   116,   119,   256,   257,   258,   260,   272,   273,   277,
     288,   291,   295,   305,   309,   324,   353,   357,   370,   512,   513,   517,   519,   528,   531,   534,
@@ -198,7 +197,7 @@ inline constexpr std::uint16_t iq3_s_codebook[] = {
     29232, 29265, 29442, 29490, 29493, 29523, 29697, 29701, 29715, 29728, 29776, 29986, 30018, 30210, 30257, 30464};
 
 /// Entries of eight numbers, 2 bits each from the lowest on, for iq1_s and iq1_m.
-inline constexpr std::uint16_t iq1_codebook[] = {
+inline constexpr uint16_t iq1_codebook[] = {
     0,     2,     5,     8,     10,    17,    21,    32,    34,    40,    42,    69,    81,    84,    86,    101,
     128,   130,   136,   138,   149,   160,   162,   168,   170,   260,   261,   273,   276,   278,   281,   282,
     293,   321,   326,   329,   338,   341,   346,   353,   356,   358,   360,   389,   401,   404,   406,   421,
@@ -332,42 +331,41 @@ inline constexpr std::uint16_t iq1_codebook[] = {
 //
 // The block types of ggml whose integers are entries of a codebook: iq1_s to iq3_s.
 
-inline constexpr std::int8_t iq2_magnitudes[] = {8, 25, 43, 0};
-inline constexpr std::int8_t iq3_xxs_magnitudes[] = {4, 12, 20, 28, 36, 44, 52, 62};
-inline constexpr std::int8_t iq3_s_magnitudes[] = {1, 3, 5, 7, 9, 11, 13, 15};
+inline constexpr int8_t iq2_magnitudes[] = {8, 25, 43, 0};
+inline constexpr int8_t iq3_xxs_magnitudes[] = {4, 12, 20, 28, 36, 44, 52, 62};
+inline constexpr int8_t iq3_s_magnitudes[] = {1, 3, 5, 7, 9, 11, 13, 15};
 /// Seven signs as the types _xxs and _xs store them; the eighth makes the number of negative ones even.
-[[nodiscard]] inline std::uint32_t eight_signs(std::uint32_t seven) noexcept {
-    std::uint32_t parity = seven ^ seven >> 4;
+[[nodiscard]] inline uint32_t eight_signs(uint32_t seven) noexcept {
+    uint32_t parity = seven ^ seven >> 4;
     parity ^= parity >> 2;
     parity ^= parity >> 1;
     return seven | (parity & 1) << 7;
 }
 
 /// `Count` magnitudes of an entry, at `Bits` bits for each, negative where a bit of `signs` is set.
-template <std::size_t Count, std::size_t Bits>
-void unpack_signed(std::uint32_t entry, const std::int8_t* magnitudes, std::uint32_t signs,
-                   std::int8_t* integers) noexcept {
-    constexpr std::uint32_t mask = Bits == 2 ? 3 : 7;
-    for (std::size_t i = 0; i < Count; ++i) {
+template <size_t Count, size_t Bits>
+void unpack_signed(uint32_t entry, const int8_t* magnitudes, uint32_t signs, int8_t* integers) noexcept {
+    constexpr uint32_t mask = Bits == 2 ? 3 : 7;
+    for (size_t i = 0; i < Count; ++i) {
         const int magnitude = magnitudes[entry >> Bits * i & mask];
-        integers[i] = static_cast<std::int8_t>((signs >> i & 1) != 0 ? -magnitude : magnitude);
+        integers[i] = static_cast<int8_t>((signs >> i & 1) != 0 ? -magnitude : magnitude);
     }
 }
-inline void unpack_iq2(std::uint32_t entry, std::uint32_t signs, std::int8_t* integers) noexcept {
+inline void unpack_iq2(uint32_t entry, uint32_t signs, int8_t* integers) noexcept {
     unpack_signed<8, 2>(entry, iq2_magnitudes, signs, integers);
 }
-[[nodiscard]] inline float iq2_scale(float scale, std::uint32_t factor) noexcept {
+[[nodiscard]] inline float iq2_scale(float scale, uint32_t factor) noexcept {
     return scale * (0.5F + static_cast<float>(factor)) * 0.25F;
 }
 struct iq2_xxs_block : ggml_block_layout<ggml_type::iq2_xxs, 32> {
-    static void unpack(const std::uint8_t* block, unpacked_block& out) noexcept {
+    static void unpack(const uint8_t* block, unpacked_block& out) noexcept {
         const float scale = load_half(block);
-        for (std::size_t group = 0; group < 8; ++group) {
-            const std::uint8_t* const places = block + 2 + group * 8;
-            const std::uint32_t signs_and_scale = load_32(places + 4);
+        for (size_t group = 0; group < 8; ++group) {
+            const uint8_t* const places = block + 2 + group * 8;
+            const uint32_t signs_and_scale = load_32(places + 4);
             out.scales[group] = iq2_scale(scale, signs_and_scale >> 28);
-            for (std::size_t i = 0; i < 4; ++i) {
-                const std::uint32_t signs = eight_signs(signs_and_scale >> 7 * i & 127);
+            for (size_t i = 0; i < 4; ++i) {
+                const uint32_t signs = eight_signs(signs_and_scale >> 7 * i & 127);
                 unpack_iq2(iq2_xxs_codebook[places[i]], signs, out.integers + group * 32 + i * 8);
             }
         }
@@ -375,27 +373,27 @@ struct iq2_xxs_block : ggml_block_layout<ggml_type::iq2_xxs, 32> {
 };
 
 struct iq2_xs_block : ggml_block_layout<ggml_type::iq2_xs, 16> {
-    static void unpack(const std::uint8_t* block, unpacked_block& out) noexcept {
+    static void unpack(const uint8_t* block, unpacked_block& out) noexcept {
         const float scale = load_half(block);
-        for (std::size_t group = 0; group < 16; ++group) {
+        for (size_t group = 0; group < 16; ++group) {
             out.scales[group] = iq2_scale(scale, nibble_at(block + 66, group));
         }
-        for (std::size_t i = 0; i < 32; ++i) {
-            const std::uint32_t place_and_signs = load_16(block + 2 + i * 2);
+        for (size_t i = 0; i < 32; ++i) {
+            const uint32_t place_and_signs = load_16(block + 2 + i * 2);
             unpack_iq2(iq2_xs_codebook[place_and_signs & 511], eight_signs(place_and_signs >> 9), out.integers + i * 8);
         }
     }
 };
 
 struct iq2_s_block : ggml_block_layout<ggml_type::iq2_s, 16> {
-    static void unpack(const std::uint8_t* block, unpacked_block& out) noexcept {
+    static void unpack(const uint8_t* block, unpacked_block& out) noexcept {
         const float scale = load_half(block);
-        const std::uint8_t* const signs = block + 34;
-        const std::uint8_t* const high = block + 66; // two bits of each place
-        for (std::size_t group = 0; group < 16; ++group) {
+        const uint8_t* const signs = block + 34;
+        const uint8_t* const high = block + 66; // two bits of each place
+        for (size_t group = 0; group < 16; ++group) {
             out.scales[group] = iq2_scale(scale, nibble_at(block + 74, group));
         }
-        for (std::size_t i = 0; i < 32; ++i) {
+        for (size_t i = 0; i < 32; ++i) {
             const int place = block[2 + i] | (high[i / 4] >> i % 4 * 2 & 3) << 8;
             unpack_iq2(iq2_s_codebook[place], signs[i], out.integers + i * 8);
         }
@@ -403,14 +401,14 @@ struct iq2_s_block : ggml_block_layout<ggml_type::iq2_s, 16> {
 };
 
 struct iq3_xxs_block : ggml_block_layout<ggml_type::iq3_xxs, 32> {
-    static void unpack(const std::uint8_t* block, unpacked_block& out) noexcept {
+    static void unpack(const uint8_t* block, unpacked_block& out) noexcept {
         const float scale = load_half(block);
-        for (std::size_t group = 0; group < 8; ++group) {
-            const std::uint8_t* const places = block + 2 + group * 8;
-            const std::uint32_t signs_and_scale = load_32(block + 66 + group * 4);
+        for (size_t group = 0; group < 8; ++group) {
+            const uint8_t* const places = block + 2 + group * 8;
+            const uint32_t signs_and_scale = load_32(block + 66 + group * 4);
             out.scales[group] = scale * (0.5F + static_cast<float>(signs_and_scale >> 28)) * 0.5F;
-            for (std::size_t i = 0; i < 8; ++i) {
-                const std::uint32_t signs = eight_signs(signs_and_scale >> i / 2 * 7 & 127) >> i % 2 * 4;
+            for (size_t i = 0; i < 8; ++i) {
+                const uint32_t signs = eight_signs(signs_and_scale >> i / 2 * 7 & 127) >> i % 2 * 4;
                 unpack_signed<4, 4>(iq3_xxs_codebook[places[i]], iq3_xxs_magnitudes, signs,
                                     out.integers + group * 32 + i * 4);
             }
@@ -419,14 +417,14 @@ struct iq3_xxs_block : ggml_block_layout<ggml_type::iq3_xxs, 32> {
 };
 
 struct iq3_s_block : ggml_block_layout<ggml_type::iq3_s, 32> {
-    static void unpack(const std::uint8_t* block, unpacked_block& out) noexcept {
+    static void unpack(const uint8_t* block, unpacked_block& out) noexcept {
         const float scale = load_half(block);
-        const std::uint8_t* const high = block + 66; // a bit of each place
-        const std::uint8_t* const signs = block + 74;
-        for (std::size_t group = 0; group < 8; ++group) {
+        const uint8_t* const high = block + 66; // a bit of each place
+        const uint8_t* const signs = block + 74;
+        for (size_t group = 0; group < 8; ++group) {
             out.scales[group] = scale * static_cast<float>(nibble_at(block + 106, group) * 2 + 1);
         }
-        for (std::size_t i = 0; i < 64; ++i) {
+        for (size_t i = 0; i < 64; ++i) {
             const int place = block[2 + i] | (high[i / 8] >> i % 8 & 1) << 8;
             unpack_signed<4, 4>(iq3_s_codebook[place], iq3_s_magnitudes, nibble_at(signs, i), out.integers + i * 4);
         }
@@ -434,26 +432,26 @@ struct iq3_s_block : ggml_block_layout<ggml_type::iq3_s, 32> {
 };
 
 /// Eight numbers of -1, 0 or 1 and an eighth, which is added or subtracted, in eighths.
-inline void unpack_iq1(std::uint32_t place, bool subtracts, std::int8_t* integers) noexcept {
-    const std::uint32_t entry = iq1_codebook[place];
+inline void unpack_iq1(uint32_t place, bool subtracts, int8_t* integers) noexcept {
+    const uint32_t entry = iq1_codebook[place];
     const int rest = subtracts ? -9 : -7;
-    for (std::size_t i = 0; i < 8; ++i) {
-        integers[i] = static_cast<std::int8_t>(static_cast<int>(entry >> 2 * i & 3) * 8 + rest);
+    for (size_t i = 0; i < 8; ++i) {
+        integers[i] = static_cast<int8_t>(static_cast<int>(entry >> 2 * i & 3) * 8 + rest);
     }
 }
 /// For integers in eighths.
-[[nodiscard]] inline float iq1_scale(float scale, std::uint32_t factor) noexcept {
+[[nodiscard]] inline float iq1_scale(float scale, uint32_t factor) noexcept {
     return scale * static_cast<float>(factor * 2 + 1) * 0.125F;
 }
 
 struct iq1_s_block : ggml_block_layout<ggml_type::iq1_s, 32> {
-    static void unpack(const std::uint8_t* block, unpacked_block& out) noexcept {
+    static void unpack(const uint8_t* block, unpacked_block& out) noexcept {
         const float scale = load_half(block);
-        for (std::size_t group = 0; group < 8; ++group) {
-            const std::uint8_t* const low = block + 2 + group * 4;
-            const std::uint32_t high = load_16(block + 34 + group * 2); // four times 3 bits, the scale, the sign
+        for (size_t group = 0; group < 8; ++group) {
+            const uint8_t* const low = block + 2 + group * 4;
+            const uint32_t high = load_16(block + 34 + group * 2); // four times 3 bits, the scale, the sign
             out.scales[group] = iq1_scale(scale, high >> 12 & 7);
-            for (std::size_t i = 0; i < 4; ++i) {
+            for (size_t i = 0; i < 4; ++i) {
                 unpack_iq1(low[i] | (high >> 3 * i & 7) << 8, high >> 15 != 0, out.integers + group * 32 + i * 8);
             }
         }
@@ -461,18 +459,18 @@ struct iq1_s_block : ggml_block_layout<ggml_type::iq1_s, 32> {
 };
 
 struct iq1_m_block : ggml_block_layout<ggml_type::iq1_m, 16> {
-    static void unpack(const std::uint8_t* block, unpacked_block& out) noexcept {
-        const std::uint8_t* const scales = block + 48; // four times four scales of 3 bits and 4 bits of a half
-        std::uint32_t half = 0;
-        for (std::size_t i = 0; i < 4; ++i) {
+    static void unpack(const uint8_t* block, unpacked_block& out) noexcept {
+        const uint8_t* const scales = block + 48; // four times four scales of 3 bits and 4 bits of a half
+        uint32_t half = 0;
+        for (size_t i = 0; i < 4; ++i) {
             half |= load_16(scales + i * 2) >> 12 << 4 * i;
         }
         const float scale = float_of_half(half);
-        for (std::size_t group = 0; group < 16; ++group) {
+        for (size_t group = 0; group < 16; ++group) {
             out.scales[group] = iq1_scale(scale, load_16(scales + group / 4 * 2) >> group % 4 * 3 & 7);
         }
-        for (std::size_t i = 0; i < 32; ++i) {
-            const std::uint32_t high = nibble_at(block + 32, i); // three bits of the place, the sign
+        for (size_t i = 0; i < 32; ++i) {
+            const uint32_t high = nibble_at(block + 32, i); // three bits of the place, the sign
             unpack_iq1(block[i] | (high & 7) << 8, high >> 3 != 0, out.integers + i * 8);
         }
     }
@@ -489,7 +487,7 @@ struct iq1_m_block : ggml_block_layout<ggml_type::iq1_m, 16> {
 /// One weight of a group. The sum has a case of its own: less a negated minimum would be the same but for the sign of
 /// NaN.
 template <minimum_use Minimum>
-[[nodiscard]] float weight_of(float scale, std::int8_t integer, float minimum) noexcept {
+[[nodiscard]] float weight_of(float scale, int8_t integer, float minimum) noexcept {
     const float product = scale * static_cast<float>(integer);
     if constexpr (Minimum == minimum_use::none) {
         return product;
@@ -501,22 +499,22 @@ template <minimum_use Minimum>
 template <class Block, class To>
 void dequantize_blocks(bytes_view blocks, span<To> weights) noexcept {
     static_assert(Block::bytes <= max_ggml_block_bytes && Block::elements <= max_ggml_block_elements);
-    std::uint8_t block[Block::bytes];
+    uint8_t block[Block::bytes];
     unpacked_block parts;
     float computed[Block::elements];
-    const std::size_t count = weights.size() / Block::elements;
-    for (std::size_t i = 0; i < count; ++i) {
+    const size_t count = weights.size() / Block::elements;
+    for (size_t i = 0; i < count; ++i) {
         std::memcpy(block, blocks.data() + i * Block::bytes, sizeof(block));
         Block::unpack(block, parts);
-        for (std::size_t group = 0; group < Block::elements / Block::group; ++group) {
+        for (size_t group = 0; group < Block::elements / Block::group; ++group) {
             const float scale = parts.scales[group];
             const float minimum = Block::minimum == minimum_use::none ? 0 : parts.minimums[group];
-            for (std::size_t k = group * Block::group; k < (group + 1) * Block::group; ++k) {
+            for (size_t k = group * Block::group; k < (group + 1) * Block::group; ++k) {
                 computed[k] = weight_of<Block::minimum>(scale, parts.integers[k], minimum);
             }
         }
         To* const place = weights.data() + i * Block::elements;
-        for (std::size_t k = 0; k < Block::elements; ++k) {
+        for (size_t k = 0; k < Block::elements; ++k) {
             place[k] = static_cast<To>(computed[k]);
         }
     }

@@ -8,16 +8,14 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <optional>
 #include <utility>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -32,15 +30,14 @@ namespace detail {
 
 /// A context of zstd, which the thread keeps for its next call unless it takes much memory: making one costs 6.8x the
 /// decoding of a 1 KiB blob, or 2.5x the encoding. One thread at a time uses it.
-template <class Context, kept_kind Kind, Context* (*Make)(), std::size_t (*Free)(Context*),
-          std::size_t (*Size)(const Context*)>
+template <class Context, kept_kind Kind, Context* (*Make)(), size_t (*Free)(Context*), size_t (*Size)(const Context*)>
 class kept_context {
 public:
     kept_context() noexcept = default;
     kept_context(const kept_context&) = delete;
     kept_context& operator=(const kept_context&) = delete;
     ~kept_context() {
-        constexpr std::size_t most_kept_bytes = std::size_t{4} << 20; // low levels take less, high ones 100 MiB
+        constexpr size_t most_kept_bytes = size_t{4} << 20; // low levels take less, high ones 100 MiB
         if (context_ != nullptr && Size(context_) <= most_kept_bytes) {
             keep(Kind, {context_, 0, [](void* context) { Free(static_cast<Context*>(context)); }});
         } else {
@@ -64,20 +61,20 @@ using zstd_decoder = kept_context<ZSTD_DCtx, kept_kind::zstd_decoder, ZSTD_creat
     return fail(errc::out_of_memory, "no memory for a zstd decoder");
 }
 
-[[nodiscard]] inline error zstd_error(errc code, const char* doing, std::size_t zstd_code) {
+[[nodiscard]] inline error zstd_error(errc code, const char* doing, size_t zstd_code) {
     return fail(code, "{}: {}", {doing, ZSTD_getErrorName(zstd_code)});
 }
 
 /// What frames begin with.
-inline constexpr std::size_t zstd_magic_bytes = 4;
-inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
+inline constexpr size_t zstd_magic_bytes = 4;
+inline constexpr uint64_t zstd_magic = 0xFD2FB528;
 /// Of frames to be skipped.
-[[nodiscard]] constexpr bool is_skippable_magic(std::uint64_t found) noexcept {
-    return (found & ~std::uint64_t{15}) == 0x184D2A50; // the low four bits are free
+[[nodiscard]] constexpr bool is_skippable_magic(uint64_t found) noexcept {
+    return (found & ~uint64_t{15}) == 0x184D2A50; // the low four bits are free
 }
 
 [[nodiscard]] inline bool starts_frame(bytes_view stored) noexcept {
-    const std::uint64_t found = stored.size() < zstd_magic_bytes ? 0 : load_little(stored.data(), zstd_magic_bytes);
+    const uint64_t found = stored.size() < zstd_magic_bytes ? 0 : load_little(stored.data(), zstd_magic_bytes);
     return found == zstd_magic || is_skippable_magic(found);
 }
 
@@ -90,7 +87,7 @@ inline result<void> check_zstd_frames(bytes_view stored) {
                         "at byte {} of the blob a zstd frame was expected, but its magic is not there",
                         {stored.size() - rest.size()});
         }
-        const std::size_t frame_bytes = ZSTD_findFrameCompressedSize(rest.data(), rest.size());
+        const size_t frame_bytes = ZSTD_findFrameCompressedSize(rest.data(), rest.size());
         if (ZSTD_isError(frame_bytes) != 0) {
             return zstd_error(errc::decode_failed, "a zstd frame is damaged or cut off", frame_bytes);
         }
@@ -102,14 +99,14 @@ inline result<void> check_zstd_frames(bytes_view stored) {
 /// Decodes all frames of `stored` into `destination`, which they must fill exactly.
 /// Errors: decode_failed (bad magic, damaged or cut-off frame, checksum, dictionary), decode_size (too few or too many
 /// bytes), out_of_memory.
-inline result<void> decode_zstd(bytes_view stored, span<std::byte> destination) {
+inline result<void> decode_zstd(bytes_view stored, span<byte> destination) {
     ZTENSOR_TRY(check_zstd_frames(stored));
     zstd_decoder decoder;
     ZSTD_DCtx* const context = decoder.get();
     if (context == nullptr) {
         return no_zstd_decoder();
     }
-    const std::size_t decoded_bytes =
+    const size_t decoded_bytes =
         ZSTD_decompressDCtx(context, destination.data(), destination.size(), stored.data(), stored.size());
     if (ZSTD_isError(decoded_bytes) != 0) {
         if (ZSTD_getErrorCode(decoded_bytes) == ZSTD_error_dstSize_tooSmall) {
@@ -126,13 +123,13 @@ inline result<void> decode_zstd(bytes_view stored, span<std::byte> destination) 
 }
 
 /// What the frames say that they hold in all, if each does; else nothing. Lies are found when they are decoded.
-[[nodiscard]] ZTENSOR_COLD inline std::optional<std::uint64_t> stated_content_bytes(bytes_view stored) noexcept {
-    std::uint64_t total = 0;
+[[nodiscard]] ZTENSOR_COLD inline optional<uint64_t> stated_content_bytes(bytes_view stored) noexcept {
+    uint64_t total = 0;
     while (!stored.empty()) {
         const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
-        const std::size_t frame = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
+        const size_t frame = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
         if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR || ZSTD_isError(frame) != 0 ||
-            content > ~std::uint64_t{0} - total) {
+            content > ~uint64_t{0} - total) {
             return std::nullopt;
         }
         total += content;
@@ -145,26 +142,25 @@ inline result<void> decode_zstd(bytes_view stored, span<std::byte> destination) 
 /// their size, at most `max_bytes`. Takes the frames' word for it, as most give it; else tries buffers of growing size,
 /// each instead of the one before: decoding in one go needs no window, whose size a hostile frame could choose. Errors:
 /// as decode_zstd; limit_exceeded.
-inline result<std::size_t> decode_zstd_within(bytes_view stored, std::uint64_t max_bytes, byte_buffer& decoded) {
+inline result<size_t> decode_zstd_within(bytes_view stored, uint64_t max_bytes, byte_buffer& decoded) {
     ZTENSOR_TRY(check_zstd_frames(stored));
     zstd_decoder decoder;
     ZSTD_DCtx* const context = decoder.get();
     if (context == nullptr) {
         return no_zstd_decoder();
     }
-    const std::uint64_t most =
-        (std::min<std::uint64_t>)((std::min)(max_bytes,
-                                             checked_multiply(stored.size(), max_zstd_ratio).value_or(max_bytes)),
-                                  (std::numeric_limits<std::ptrdiff_t>::max)());
-    constexpr std::uint64_t smallest_try = 4096;
-    const std::optional<std::uint64_t> stated = stated_content_bytes(stored);
-    for (std::uint64_t size = stated.value_or((std::max)(smallest_try, std::uint64_t{stored.size()} * 2));;
+    const uint64_t most =
+        (std::min<uint64_t>)((std::min)(max_bytes, checked_multiply(stored.size(), max_zstd_ratio).value_or(max_bytes)),
+                             (std::numeric_limits<std::ptrdiff_t>::max)());
+    constexpr uint64_t smallest_try = 4096;
+    const optional<uint64_t> stated = stated_content_bytes(stored);
+    for (uint64_t size = stated.value_or((std::max)(smallest_try, uint64_t{stored.size()} * 2));;
          size = (std::max)(smallest_try, size * 2)) {
         size = (std::min)(size, most);
-        if (!decoded.allocate(static_cast<std::size_t>(size))) {
+        if (!decoded.allocate(static_cast<size_t>(size))) {
             return fail(errc::out_of_memory, "no memory for a component of {} bytes", {size});
         }
-        const std::size_t decoded_bytes =
+        const size_t decoded_bytes =
             ZSTD_decompressDCtx(context, decoded.data(), decoded.size(), stored.data(), stored.size());
         if (ZSTD_isError(decoded_bytes) == 0) {
             return decoded_bytes;
@@ -194,7 +190,7 @@ inline result<void> check_zstd_level(int level) {
 }
 
 /// No frame of so many bytes takes more.
-[[nodiscard]] inline std::size_t most_zstd_bytes(std::size_t content_bytes) noexcept {
+[[nodiscard]] inline size_t most_zstd_bytes(size_t content_bytes) noexcept {
     return ZSTD_compressBound(content_bytes);
 }
 
@@ -206,14 +202,14 @@ public:
 
     /// One frame of all of `content`, at the front of `to`, which has room for most_zstd_bytes(). Gives its size, or
     /// what failure() understands. `level` has been checked.
-    [[nodiscard]] std::size_t encode(int level, bytes_view content, span<std::byte> to) noexcept {
+    [[nodiscard]] size_t encode(int level, bytes_view content, span<byte> to) noexcept {
         return ZSTD_compressCCtx(context_.get(), to.data(), to.size(), content.data(), content.size(), level);
     }
 
     /// The same with a checksum of the content behind it.
-    [[nodiscard]] std::size_t encode_checked(int level, bytes_view content, span<std::byte> to) noexcept {
+    [[nodiscard]] size_t encode_checked(int level, bytes_view content, span<byte> to) noexcept {
         for (const auto& [parameter, value] : {std::pair(ZSTD_c_compressionLevel, level), {ZSTD_c_checksumFlag, 1}}) {
-            if (const std::size_t refused = ZSTD_CCtx_setParameter(context_.get(), parameter, value);
+            if (const size_t refused = ZSTD_CCtx_setParameter(context_.get(), parameter, value);
                 ZSTD_isError(refused) != 0) {
                 return refused;
             }
@@ -222,7 +218,7 @@ public:
     }
 
     /// What `encoded` has failed with, if it has. Errors: encode_failed, out_of_memory.
-    static result<void> failure(std::size_t encoded) {
+    static result<void> failure(size_t encoded) {
         if (ZSTD_isError(encoded) == 0) {
             return {};
         }
@@ -242,7 +238,7 @@ private:
 class zstd_stream {
 public:
     /// Fewer stored bytes than these start no frame.
-    static constexpr std::size_t least_stored_bytes = zstd_magic_bytes;
+    static constexpr size_t least_stored_bytes = zstd_magic_bytes;
 
     zstd_stream() noexcept = default;
     zstd_stream(const zstd_stream&) = delete;
@@ -251,14 +247,14 @@ public:
 
     /// Before the first frame of a blob that decodes to at most so many bytes: no frame needs a larger window, and one
     /// that asks for it is refused before memory is taken. Errors: out_of_memory.
-    result<void> start(std::uint64_t decoded_bytes) {
+    result<void> start(uint64_t decoded_bytes) {
         context_ = ZSTD_createDCtx();
         if (context_ == nullptr) {
             return no_zstd_decoder();
         }
         const ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
         int window_log = bounds.lowerBound;
-        while (window_log < bounds.upperBound && std::uint64_t{1} << window_log < decoded_bytes) {
+        while (window_log < bounds.upperBound && uint64_t{1} << window_log < decoded_bytes) {
             ++window_log;
         }
         ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, (std::max)(window_log, least_window_log));
@@ -271,7 +267,7 @@ public:
     /// Decodes from the front of `stored`, which loses what was taken, to the front of `to`. Gives how many bytes were
     /// made: fewer than `to` holds only where more stored bytes are needed. Errors: decode_failed, out_of_memory;
     /// limit_exceeded for a window that the blob can't fill.
-    result<std::size_t> decode(bytes_view& stored, span<std::byte> to) {
+    result<size_t> decode(bytes_view& stored, span<byte> to) {
         ZSTD_outBuffer made{to.data(), to.size(), 0};
         while (made.pos < made.size) {
             if (is_between_frames_) {
@@ -281,8 +277,8 @@ public:
                 ZTENSOR_TRY(check_magic(stored));
             }
             ZSTD_inBuffer taken{stored.data(), stored.size(), 0};
-            const std::size_t before = made.pos;
-            const std::size_t left = ZSTD_decompressStream(context_, &made, &taken);
+            const size_t before = made.pos;
+            const size_t left = ZSTD_decompressStream(context_, &made, &taken);
             if (ZSTD_isError(left) != 0) {
                 return refused(left);
             }
@@ -304,7 +300,7 @@ private:
                    : fail(errc::decode_failed, "a zstd frame was expected in the blob, but its magic is not there");
     }
 
-    [[nodiscard]] static error refused(std::size_t zstd_code) {
+    [[nodiscard]] static error refused(size_t zstd_code) {
         if (ZSTD_getErrorCode(zstd_code) == ZSTD_error_frameParameter_windowTooLarge) {
             return fail(errc::limit_exceeded, "a zstd frame asks for a larger window than the blob decodes to");
         }
@@ -324,11 +320,11 @@ private:
 
 /// One frame of a blob; positions count from the blob's start.
 struct zstd_frame {
-    static constexpr std::uint64_t unknown = ~std::uint64_t{0};
+    static constexpr uint64_t unknown = ~uint64_t{0};
 
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::uint64_t content_bytes = 0; ///< as the frame states it, or unknown
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t content_bytes = 0; ///< as the frame states it, or unknown
 };
 
 /// Goes from head to head through the frames of a blob: a frame's own, then one for each of its blocks, of which it is
@@ -336,31 +332,31 @@ struct zstd_frame {
 /// Nothing is believed that could lead out of the blob; whether blocks hold what they should, decoding tells.
 class frame_walker {
 public:
-    explicit frame_walker(std::uint64_t blob_bytes) noexcept : blob_bytes_(blob_bytes) {}
+    explicit frame_walker(uint64_t blob_bytes) noexcept : blob_bytes_(blob_bytes) {}
 
-    static constexpr std::size_t most_head_bytes = 18;
+    static constexpr size_t most_head_bytes = 18;
 
     [[nodiscard]] bool is_at_end() const noexcept { return next_ == blob_bytes_; }
     /// Where the next head is, and how many bytes of it are wanted.
-    [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
-    [[nodiscard]] std::size_t head_bytes() const noexcept {
-        const std::uint64_t left = blob_bytes_ - next_;
-        return static_cast<std::size_t>((std::min<std::uint64_t>)(left, is_in_frame_ ? 3 : most_head_bytes));
+    [[nodiscard]] uint64_t next() const noexcept { return next_; }
+    [[nodiscard]] size_t head_bytes() const noexcept {
+        const uint64_t left = blob_bytes_ - next_;
+        return static_cast<size_t>((std::min<uint64_t>)(left, is_in_frame_ ? 3 : most_head_bytes));
     }
     /// The frame whose last head was taken.
     [[nodiscard]] const zstd_frame& frame() const noexcept { return frame_; }
 
     /// Takes in the head, which is at least head_bytes() long. True if it was the frame's last. Errors: decode_failed.
-    result<bool> take(const std::byte* head) { return is_in_frame_ ? take_block(head) : take_frame(head); }
+    result<bool> take(const byte* head) { return is_in_frame_ ? take_block(head) : take_frame(head); }
 
 private:
     [[nodiscard]] ZTENSOR_COLD error broken(const char* what) const {
         return fail(errc::decode_failed, "at byte {} of the blob {}", {next_, what});
     }
 
-    ZTENSOR_COLD result<bool> take_frame(const std::byte* head) {
-        const std::size_t available = head_bytes();
-        const std::uint64_t found = available < zstd_magic_bytes ? 0 : load_little(head, zstd_magic_bytes);
+    ZTENSOR_COLD result<bool> take_frame(const byte* head) {
+        const size_t available = head_bytes();
+        const uint64_t found = available < zstd_magic_bytes ? 0 : load_little(head, zstd_magic_bytes);
         frame_ = {next_, 0, 0};
         if (is_skippable_magic(found)) {
             return available < 8 ? broken("a skippable frame is cut off") : end_frame(8 + load_little(head + 4, 4));
@@ -375,30 +371,30 @@ private:
         frame_.content_bytes = content == ZSTD_CONTENTSIZE_UNKNOWN ? zstd_frame::unknown : content;
         const auto descriptor = std::to_integer<unsigned>(head[4]);
         const bool is_single_segment = (descriptor & 0x20) != 0;
-        constexpr std::size_t dictionary_bytes[] = {0, 1, 2, 4};
-        constexpr std::size_t content_size_bytes[] = {0, 2, 4, 8};
+        constexpr size_t dictionary_bytes[] = {0, 1, 2, 4};
+        constexpr size_t content_size_bytes[] = {0, 2, 4, 8};
         const bool has_short_size = is_single_segment && descriptor >> 6 == 0;
-        const std::size_t size = 5 + (is_single_segment ? 0 : 1) + dictionary_bytes[descriptor & 3] +
-                                 (has_short_size ? 1 : content_size_bytes[descriptor >> 6]);
+        const size_t size = 5 + (is_single_segment ? 0 : 1) + dictionary_bytes[descriptor & 3] +
+                            (has_short_size ? 1 : content_size_bytes[descriptor >> 6]);
         checksum_bytes_ = (descriptor & 4) != 0 ? 4 : 0;
         is_in_frame_ = true;
         return advance(size) ? result<bool>(false) : broken("a zstd frame is cut off");
     }
 
-    ZTENSOR_COLD result<bool> take_block(const std::byte* head) {
+    ZTENSOR_COLD result<bool> take_block(const byte* head) {
         constexpr unsigned run_block = 1;
         if (head_bytes() < 3) {
             return broken("a zstd frame is cut off");
         }
-        const std::uint64_t block = load_little(head, 3);
-        const std::uint64_t stored = (block >> 1 & 3) == run_block ? 1 : block >> 3;
+        const uint64_t block = load_little(head, 3);
+        const uint64_t stored = (block >> 1 & 3) == run_block ? 1 : block >> 3;
         if ((block & 1) != 0) {
             return end_frame(3 + stored + checksum_bytes_);
         }
         return advance(3 + stored) ? result<bool>(false) : broken("a zstd frame is cut off");
     }
 
-    result<bool> end_frame(std::uint64_t bytes) {
+    result<bool> end_frame(uint64_t bytes) {
         is_in_frame_ = false;
         if (!advance(bytes)) {
             return broken("a zstd frame is cut off");
@@ -407,7 +403,7 @@ private:
         return true;
     }
 
-    [[nodiscard]] bool advance(std::uint64_t bytes) noexcept {
+    [[nodiscard]] bool advance(uint64_t bytes) noexcept {
         if (bytes > blob_bytes_ - next_) {
             return false;
         }
@@ -415,10 +411,10 @@ private:
         return true;
     }
 
-    std::uint64_t blob_bytes_;
-    std::uint64_t next_ = 0;
+    uint64_t blob_bytes_;
+    uint64_t next_ = 0;
     zstd_frame frame_;
-    std::uint64_t checksum_bytes_ = 0;
+    uint64_t checksum_bytes_ = 0;
     bool is_in_frame_ = false;
 };
 
@@ -428,17 +424,17 @@ private:
 // SPEC.md section 13.7.
 
 /// The last bytes of the blob.
-inline constexpr std::size_t seek_footer_bytes = 9;
+inline constexpr size_t seek_footer_bytes = 9;
 /// The head of the skippable frame that the table is.
-inline constexpr std::size_t seek_head_bytes = 8;
-inline constexpr std::uint64_t seek_head_magic = 0x184D2A5E, seek_footer_magic = 0x8F92EAB1;
+inline constexpr size_t seek_head_bytes = 8;
+inline constexpr uint64_t seek_head_magic = 0x184D2A5E, seek_footer_magic = 0x8F92EAB1;
 /// No frame holds more.
-inline constexpr std::uint64_t most_seekable_content_bytes = std::uint64_t{16} << 20;
+inline constexpr uint64_t most_seekable_content_bytes = uint64_t{16} << 20;
 
 struct seek_footer {
-    std::uint64_t frames = 0;
-    std::uint64_t entry_bytes = 0; ///< 12 where each has a checksum, which the frame has, too; else 8
-    [[nodiscard]] std::uint64_t table_bytes() const noexcept {
+    uint64_t frames = 0;
+    uint64_t entry_bytes = 0; ///< 12 where each has a checksum, which the frame has, too; else 8
+    [[nodiscard]] uint64_t table_bytes() const noexcept {
         return seek_head_bytes + frames * entry_bytes + seek_footer_bytes;
     }
 };
@@ -457,17 +453,17 @@ class seek_table {
 public:
     /// Takes in the whole table, of a blob of `blob_bytes` that decodes to `decoded_bytes`. Errors: decode_failed,
     /// decode_size. Throws std::bad_alloc.
-    ZTENSOR_COLD result<void> read(bytes_view table, const seek_footer& footer, std::uint64_t blob_bytes,
-                                   std::uint64_t decoded_bytes) {
+    ZTENSOR_COLD result<void> read(bytes_view table, const seek_footer& footer, uint64_t blob_bytes,
+                                   uint64_t decoded_bytes) {
         if (load_little(table.data(), 4) != seek_head_magic ||
             load_little(table.data() + 4, 4) != table.size() - seek_head_bytes) {
             return fail(errc::decode_failed, "the seek table is no skippable frame of its size");
         }
-        begins_.reserve(static_cast<std::size_t>(footer.frames) + 1);
-        std::uint64_t stored = 0, decoded = 0;
-        const std::byte* entry = table.data() + seek_head_bytes;
-        for (std::uint64_t i = 0; i < footer.frames; ++i, entry += footer.entry_bytes) {
-            const std::uint64_t content = load_little(entry + 4, 4);
+        begins_.reserve(static_cast<size_t>(footer.frames) + 1);
+        uint64_t stored = 0, decoded = 0;
+        const byte* entry = table.data() + seek_head_bytes;
+        for (uint64_t i = 0; i < footer.frames; ++i, entry += footer.entry_bytes) {
+            const uint64_t content = load_little(entry + 4, 4);
             const bool is_last = i + 1 == footer.frames;
             content_bytes_ = i == 0 ? content : content_bytes_;
             last_content_bytes_ = content;
@@ -492,25 +488,25 @@ public:
         return {};
     }
 
-    [[nodiscard]] std::size_t frames() const noexcept { return begins_.empty() ? 0 : begins_.size() - 1; }
+    [[nodiscard]] size_t frames() const noexcept { return begins_.empty() ? 0 : begins_.size() - 1; }
     /// Of a frame, in the blob.
-    [[nodiscard]] std::uint64_t begin(std::size_t frame) const noexcept { return begins_[frame]; }
-    [[nodiscard]] std::uint64_t end(std::size_t frame) const noexcept { return begins_[frame + 1]; }
+    [[nodiscard]] uint64_t begin(size_t frame) const noexcept { return begins_[frame]; }
+    [[nodiscard]] uint64_t end(size_t frame) const noexcept { return begins_[frame + 1]; }
     /// Of its content, in what the blob decodes to.
-    [[nodiscard]] std::uint64_t content_begin(std::size_t frame) const noexcept { return frame * content_bytes_; }
-    [[nodiscard]] std::uint64_t content_bytes(std::size_t frame) const noexcept {
+    [[nodiscard]] uint64_t content_begin(size_t frame) const noexcept { return frame * content_bytes_; }
+    [[nodiscard]] uint64_t content_bytes(size_t frame) const noexcept {
         return frame + 1 == frames() ? last_content_bytes_ : content_bytes_;
     }
     /// The frame that holds the decoded byte at `position`; there is one.
-    [[nodiscard]] std::size_t frame_at(std::uint64_t position) const noexcept {
-        return static_cast<std::size_t>(
-            (std::min<std::uint64_t>)(content_bytes_ == 0 ? 0 : position / content_bytes_, frames() - 1));
+    [[nodiscard]] size_t frame_at(uint64_t position) const noexcept {
+        return static_cast<size_t>(
+            (std::min<uint64_t>)(content_bytes_ == 0 ? 0 : position / content_bytes_, frames() - 1));
     }
 
 private:
-    record_array<std::uint64_t> begins_; ///< and the end of the last
-    std::uint64_t content_bytes_ = 0;    ///< of all frames but the last
-    std::uint64_t last_content_bytes_ = 0;
+    record_array<uint64_t> begins_; ///< and the end of the last
+    uint64_t content_bytes_ = 0;    ///< of all frames but the last
+    uint64_t last_content_bytes_ = 0;
 };
 
 /// `stored` is one frame, and has a checksum of its content. Errors: decode_failed.

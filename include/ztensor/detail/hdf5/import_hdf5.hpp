@@ -10,6 +10,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/hdf5/datasets.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
@@ -23,16 +24,10 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -44,7 +39,7 @@ namespace detail {
 
 struct hdf5_place {
     std::shared_ptr<const byte_source> source; ///< of the HDF5 file alone
-    std::uint64_t begin = 0;                   ///< of the same bytes in the assembled source
+    uint64_t begin = 0;                        ///< of the same bytes in the assembled source
 };
 
 /// Content that was inflated.
@@ -89,10 +84,10 @@ ZTENSOR_COLD inline result<hdf5_place> find_hdf5(const foreign_file& file, assem
     if (is_hdf5) {
         return hdf5_place{file.source, 0};
     }
-    constexpr std::string_view zip_magic = "PK\x03\x04";
-    std::byte start[zip_magic.size()] = {};
+    constexpr string_view zip_magic = "PK\x03\x04";
+    byte start[zip_magic.size()] = {};
     if (file.source->size() >= sizeof start) {
-        ZTENSOR_TRY(file.source->read_at(0, span<std::byte>(start)));
+        ZTENSOR_TRY(file.source->read_at(0, span<byte>(start)));
     }
     if (as_text(bytes_view(start)) == zip_magic) {
         return find_hdf5_in_archive(file, all, index);
@@ -109,7 +104,7 @@ class hdf5_importer_run {
 public:
     /// `begin` is where the HDF5 file stands in `all`.
     hdf5_importer_run(const foreign_file& file, std::shared_ptr<hdf5_file> content, foreign_index& index,
-                      assembled_source& all, std::uint64_t begin)
+                      assembled_source& all, uint64_t begin)
         : file_(file), content_(std::move(content)), index_(index), all_(all), begin_(begin), siblings_(file, all),
           made_(std::make_shared<hdf5_datasets>(content_, file.options.max_decoded_bytes_)) {}
 
@@ -132,7 +127,7 @@ public:
             pending_.pop_back();
             done = visit_hard(next);
         }
-        for (std::size_t i = 0; done && i < soft_.size(); ++i) { // by now all groups are known by their own names
+        for (size_t i = 0; done && i < soft_.size(); ++i) { // by now all groups are known by their own names
             done = visit_soft(soft_[i], refuse_external.get());
         }
         return done ? content_->check_source() : done;
@@ -140,19 +135,19 @@ public:
 
 private:
     struct named_link {
-        std::string path;
-        hdf5_address address;    ///< of a hard link
-        std::int64_t number = 0; ///< in the order in which links were made, where the group keeps that
+        string path;
+        hdf5_address address; ///< of a hard link
+        int64_t number = 0;   ///< in the order in which links were made, where the group keeps that
         H5L_type_t type = H5L_TYPE_HARD;
     };
     /// What the visitor of one group's links fills.
     struct listing {
         hdf5_importer_run* walk;
-        const std::string* group;
-        std::vector<named_link> links;
+        const string* group;
+        vector<named_link> links;
         result<void> done;
     };
-    static constexpr std::size_t is_no_dataset = ~std::size_t{0};
+    static constexpr size_t is_no_dataset = ~size_t{0};
 
     static herr_t refuse(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) noexcept {
         return -1;
@@ -172,9 +167,9 @@ private:
         });
         return taken.done ? 0 : -1;
     }
-    [[nodiscard]] static named_link named(const std::string& group, const char* name, const hdf5_link_info& link) {
+    [[nodiscard]] static named_link named(const string& group, const char* name, const hdf5_link_info& link) {
         named_link made;
-        made.path = group.empty() ? std::string(name) : group + '/' + name;
+        made.path = group.empty() ? string(name) : group + '/' + name;
         made.type = link.type;
         made.number = link.corder_valid ? link.corder : 0;
         if (link.type == H5L_TYPE_HARD) {
@@ -184,7 +179,7 @@ private:
     }
 
     /// The links of a group, in the order in which they were made where the group keeps that, else of their names.
-    result<void> list(hid_t group, const std::string& path) {
+    result<void> list(hid_t group, const string& path) {
         listing all{this, &path, {}, {}};
         const herr_t done = visit_hdf5_links(group, &take_link, &all);
         ZTENSOR_TRY(std::move(all.done));
@@ -199,8 +194,8 @@ private:
     }
 
     /// The first link is to be visited first.
-    void take(std::vector<named_link> links) {
-        for (std::size_t i = links.size(); i-- != 0;) {
+    void take(vector<named_link> links) {
+        for (size_t i = links.size(); i-- != 0;) {
             if (links[i].type == H5L_TYPE_HARD) {
                 pending_.push_back(std::move(links[i]));
             }
@@ -242,11 +237,11 @@ private:
                                      : visit_object(object.get(), address, link.path);
     }
 
-    result<void> visit_again(std::size_t number, const std::string& path) {
+    result<void> visit_again(size_t number, const string& path) {
         return number != is_no_dataset ? again(number, path) : result<void>();
     }
 
-    result<void> visit_object(hid_t object, const hdf5_address& address, const std::string& path) {
+    result<void> visit_object(hid_t object, const hdf5_address& address, const string& path) {
         switch (::H5Iget_type(object)) {
         case H5I_GROUP: {
             known_.emplace(address, is_no_dataset);
@@ -258,7 +253,7 @@ private:
             return visited ? list(object, path) : visited;
         }
         case H5I_DATASET: {
-            ZTENSOR_TRY_ASSIGN(std::size_t number, dataset(object, path));
+            ZTENSOR_TRY_ASSIGN(size_t number, dataset(object, path));
             known_.emplace(address, number);
             return {};
         }
@@ -271,13 +266,13 @@ private:
 
     // -- groups and datasets
 
-    result<void> group(hid_t group, const std::string& path) {
-        std::vector<std::string> names;
+    result<void> group(hid_t group, const string& path) {
+        vector<string> names;
         if (!list_hdf5_attributes(group, names)) {
             return located(content_->failure("list the attributes of a group"), path);
         }
-        for (const std::string& name : names) {
-            const std::string key = path.empty() ? name : path + '/' + name;
+        for (const string& name : names) {
+            const string key = path.empty() ? name : path + '/' + name;
             value_.clear();
             const char* refused = is_name(key) ? encode(group, name) : not_a_name;
             if (refused == nullptr && !file_keys_.insert(key).second) {
@@ -293,7 +288,7 @@ private:
         return check_index_size(index_, file_.options, "file");
     }
 
-    result<std::size_t> dataset(hid_t dataset, const std::string& path) {
+    result<size_t> dataset(hid_t dataset, const string& path) {
         entry made;
         attributes of_object;
         ZTENSOR_TRY(read_attributes(dataset, path, of_object));
@@ -319,7 +314,7 @@ private:
         return entries_.size() - 1;
     }
 
-    result<void> again(std::size_t number, const std::string& path) {
+    result<void> again(size_t number, const string& path) {
         const entry& known = entries_[number];
         if (known.refused != nullptr || !is_name(path)) {
             skip(path, known.refused != nullptr ? known.refused : not_a_name);
@@ -335,41 +330,41 @@ private:
         return check_index_size(index_, file_.options, "file");
     }
 
-    void skip(const std::string& path, const char* why) { index_.skip(path.empty() ? "/" : path, "", why); }
+    void skip(const string& path, const char* why) { index_.skip(path.empty() ? "/" : path, "", why); }
 
     struct entry {
         const char* refused = nullptr; ///< why it is no object; null if it is one
         hdf5_elements elements;
-        std::vector<std::uint64_t> dimensions; ///< without those within an element
-        std::vector<std::uint64_t> shape;
-        std::uint64_t offset = 0; ///< in the assembled source
-        std::uint64_t bytes = 0;
+        vector<uint64_t> dimensions; ///< without those within an element
+        vector<uint64_t> shape;
+        uint64_t offset = 0; ///< in the assembled source
+        uint64_t bytes = 0;
         attributes of_object;
     };
     static constexpr const char* not_a_name = "its name is empty, longer than 4096 bytes, no UTF-8, or holds U+0000";
 
-    [[nodiscard]] static bool is_name(std::string_view name) noexcept {
+    [[nodiscard]] static bool is_name(string_view name) noexcept {
         return !name.empty() && name.size() <= max_name_bytes && is_utf8(name) &&
                name.find('\0') == std::string_view::npos;
     }
-    [[nodiscard]] static error located(error why, const std::string& path) {
+    [[nodiscard]] static error located(error why, const string& path) {
         return std::move(why).in_object(path.empty() ? "/" : path);
     }
 
-    void skip_attribute(const std::string& name, const std::string& path, const char* why) {
+    void skip_attribute(const string& name, const string& path, const char* why) {
         index_.skip(name, "attributes of /" + path, why);
     }
-    [[nodiscard]] const char* encode(hid_t object, const std::string& name) {
+    [[nodiscard]] const char* encode(hid_t object, const string& name) {
         return hdf5_attribute_reader(object, name.c_str(), file_.options.max_manifest_bytes_).encode(value_);
     }
 
-    result<void> read_attributes(hid_t dataset, const std::string& path, attributes& of_object) {
+    result<void> read_attributes(hid_t dataset, const string& path, attributes& of_object) {
         dtype_word_ = is_of_keras_ ? "bfloat16" : "";
         names_.clear();
         if (!list_hdf5_attributes(dataset, names_)) {
             return located(content_->failure("list the attributes of a dataset"), path);
         }
-        for (const std::string& name : names_) {
+        for (const string& name : names_) {
             value_.clear();
             const char* const refused = is_name(name) ? encode(dataset, name) : not_a_name;
             if (refused != nullptr) {
@@ -379,7 +374,7 @@ private:
             ZTENSOR_TRY(of_object.set_cbor(name, value_.bytes()));
             cbor_text word;
             if (name == "dtype" && cbor_cursor(value_.bytes()).read_text(word)) {
-                dtype_word_ = std::string(word.text);
+                dtype_word_ = string(word.text);
             }
         }
         return {};
@@ -401,9 +396,9 @@ private:
         }
         made.dimensions.assign(dimensions, dimensions + rank);
         made.shape = made.dimensions;
-        const std::vector<std::uint64_t>& inner = made.elements.inner_dimensions;
+        const vector<uint64_t>& inner = made.elements.inner_dimensions;
         made.shape.insert(made.shape.end(), inner.begin(), inner.end());
-        const std::optional<std::uint64_t> bytes = count_elements(made.dimensions, made.elements.bytes);
+        const optional<uint64_t> bytes = count_elements(made.dimensions, made.elements.bytes);
         if (!bytes || made.shape.size() > max_rank) {
             return fail(errc::shape_overflow,
                         "a dataset has more elements or bytes than 64 bits can count, or more than {} dimensions",
@@ -414,7 +409,7 @@ private:
     }
 
     /// Where its elements are: in the file itself, in another beside it, or where libhdf5 makes them.
-    result<void> place(hid_t dataset, hid_t properties, const std::string& path, entry& made) {
+    result<void> place(hid_t dataset, hid_t properties, const string& path, entry& made) {
         if (made.bytes == 0) {
             made.offset = begin_ + content_->size();
             return {};
@@ -440,8 +435,8 @@ private:
         added.element_bytes = made.elements.bytes;
         added.bytes = made.bytes;
         added.kept_bytes = hdf5_chunk_bytes_to_keep(properties, made.dimensions, made.elements.bytes);
-        added.converted_to = made.elements.is_converted ? made.elements.dtype : std::string_view();
-        const std::optional<std::uint64_t> begin = made_->add(std::move(added));
+        added.converted_to = made.elements.is_converted ? made.elements.dtype : string_view();
+        const optional<uint64_t> begin = made_->add(std::move(added));
         if (!begin) {
             return fail(errc::out_of_bounds, "the datasets are together more than 64 bits can count");
         }
@@ -477,24 +472,24 @@ private:
     std::shared_ptr<hdf5_file> content_;
     foreign_index& index_;
     assembled_source& all_;
-    std::uint64_t begin_;
+    uint64_t begin_;
     sibling_files siblings_;
     std::shared_ptr<hdf5_datasets> made_;
 
     // -- of the walk
 
-    std::vector<named_link> pending_; ///< hard links; the last is next
-    std::vector<named_link> soft_;
-    std::unordered_map<hdf5_address, std::size_t, hdf5_address::hash> known_;
-    std::uint64_t link_count_ = 0;
+    vector<named_link> pending_; ///< hard links; the last is next
+    vector<named_link> soft_;
+    std::unordered_map<hdf5_address, size_t, hdf5_address::hash> known_;
+    uint64_t link_count_ = 0;
 
     // -- of the objects
 
-    std::vector<entry> entries_;
-    std::unordered_set<std::string> file_keys_;
-    std::string dtype_word_; ///< of the dataset at hand; the .h5 files of Keras have nothing else that is opaque
+    vector<entry> entries_;
+    std::unordered_set<string> file_keys_;
+    string dtype_word_; ///< of the dataset at hand; the .h5 files of Keras have nothing else that is opaque
     bool is_of_keras_ = false;
-    std::vector<std::string> names_;
+    vector<string> names_;
     cbor_encoder value_;
 };
 

@@ -7,6 +7,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
@@ -14,14 +15,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <hdf5.h>
 #include <memory>
 #include <new>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -125,9 +122,7 @@ public:
     hdf5_text(const hdf5_text&) = delete;
     hdf5_text& operator=(const hdf5_text&) = delete;
     ~hdf5_text() { ::H5free_memory(text_); }
-    [[nodiscard]] std::string_view view() const noexcept {
-        return text_ != nullptr ? std::string_view(text_) : std::string_view();
-    }
+    [[nodiscard]] string_view view() const noexcept { return text_ != nullptr ? string_view(text_) : string_view(); }
 
 private:
     char* text_;
@@ -175,10 +170,10 @@ struct hdf5_address {
         return std::memcmp(&a.token, &b.token, sizeof a.token) == 0;
     }
     struct hash {
-        std::size_t operator()(const hdf5_address& of) const noexcept {
-            std::uint64_t bits = 0;
+        size_t operator()(const hdf5_address& of) const noexcept {
+            uint64_t bits = 0;
             std::memcpy(&bits, &of.token, sizeof bits);
-            return static_cast<std::size_t>(bits * 0x9e3779b97f4a7c15u >> 16);
+            return static_cast<size_t>(bits * 0x9e3779b97f4a7c15u >> 16);
         }
     };
 };
@@ -249,18 +244,18 @@ inline void reclaim_hdf5_elements(hid_t type, hid_t space, void* elements) noexc
 
 struct hdf5_external_file {
     std::array<char, 4097> name{};
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0; ///< ~0 for no end
+    uint64_t offset = 0;
+    uint64_t length = 0; ///< ~0 for no end
 };
 
 /// `call` is H5Pget_external, whose offset is of another type in each version.
 template <class Offset>
-[[nodiscard]] bool find_hdf5_external(herr_t (*call)(hid_t, unsigned, std::size_t, char*, Offset*, hsize_t*),
+[[nodiscard]] bool find_hdf5_external(herr_t (*call)(hid_t, unsigned, size_t, char*, Offset*, hsize_t*),
                                       hid_t properties, unsigned number, hdf5_external_file& found) noexcept {
     Offset offset = 0;
     hsize_t length = 0;
     const bool is_there = call(properties, number, found.name.size() - 1, found.name.data(), &offset, &length) >= 0;
-    found.offset = static_cast<std::uint64_t>(offset);
+    found.offset = static_cast<uint64_t>(offset);
     found.length = length;
     return is_there && offset >= 0;
 }
@@ -273,7 +268,7 @@ template <class Offset>
 /// What a driver's file reads, and the first error of the source, which says more than libhdf5 can.
 struct hdf5_content {
     std::shared_ptr<const byte_source> source;
-    std::optional<error> failure;
+    optional<error> failure;
 };
 
 /// The functions that libhdf5 calls. None throws.
@@ -317,14 +312,13 @@ struct hdf5_driver {
         return of(base).content->source->size();
     }
     /// Behind the end of the file there are zeros, as libhdf5's own drivers have it.
-    static herr_t read(H5FD_t* base, H5FD_mem_t /*kind*/, hid_t /*transfer*/, haddr_t address, std::size_t size,
+    static herr_t read(H5FD_t* base, H5FD_mem_t /*kind*/, hid_t /*transfer*/, haddr_t address, size_t size,
                        void* buffer) noexcept {
         hdf5_content& content = *of(base).content;
-        const std::uint64_t bytes_there =
-            content.source->size() - (std::min<std::uint64_t>)(address, content.source->size());
-        const auto count = static_cast<std::size_t>((std::min<std::uint64_t>)(size, bytes_there));
-        const span<std::byte> destination(static_cast<std::byte*>(buffer), size);
-        std::fill(destination.begin() + static_cast<std::ptrdiff_t>(count), destination.end(), std::byte{0});
+        const uint64_t bytes_there = content.source->size() - (std::min<uint64_t>)(address, content.source->size());
+        const auto count = static_cast<size_t>((std::min<uint64_t>)(size, bytes_there));
+        const span<byte> destination(static_cast<byte*>(buffer), size);
+        std::fill(destination.begin() + static_cast<std::ptrdiff_t>(count), destination.end(), byte{0});
         if (count == 0) {
             return 0;
         }
@@ -337,8 +331,8 @@ struct hdf5_driver {
         }
         return -1;
     }
-    static herr_t write(H5FD_t* /*base*/, H5FD_mem_t /*kind*/, hid_t /*transfer*/, haddr_t /*address*/,
-                        std::size_t /*size*/, const void* /*buffer*/) noexcept {
+    static herr_t write(H5FD_t* /*base*/, H5FD_mem_t /*kind*/, hid_t /*transfer*/, haddr_t /*address*/, size_t /*size*/,
+                        const void* /*buffer*/) noexcept {
         return -1;
     }
 
@@ -373,8 +367,7 @@ struct hdf5_driver {
     }
 
 private:
-    static result<void> read_guarded(const byte_source& source, std::uint64_t offset,
-                                     span<std::byte> destination) noexcept {
+    static result<void> read_guarded(const byte_source& source, uint64_t offset, span<byte> destination) noexcept {
 #if ZTENSOR_HAS_EXCEPTIONS
         try {
             return source.read_at(offset, destination);
@@ -412,7 +405,7 @@ public:
 
     [[nodiscard]] hid_t id() const noexcept { return id_.get(); }
     /// Bytes of the source that is read.
-    [[nodiscard]] std::uint64_t size() const noexcept { return content_.source->size(); }
+    [[nodiscard]] uint64_t size() const noexcept { return content_.source->size(); }
 
     /// The error for a call that has just failed: what the source said, or else libhdf5.
     [[nodiscard]] ZTENSOR_COLD error failure(const char* what) {

@@ -7,6 +7,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
 #include <ztensor/detail/import/shared.hpp>
@@ -14,13 +15,7 @@
 #include <ztensor/result.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -32,10 +27,10 @@ namespace detail {
 
 /// What the elements of a dataset are, as they are read.
 struct hdf5_elements {
-    std::string_view dtype;  ///< in the words of 1.2
-    std::string_view type;   ///< a logical type; "" for none
-    std::uint64_t bytes = 0; ///< of one, inner dimensions included
-    std::vector<std::uint64_t> inner_dimensions;
+    string_view dtype;  ///< in the words of 1.2
+    string_view type;   ///< a logical type; "" for none
+    uint64_t bytes = 0; ///< of one, inner dimensions included
+    vector<uint64_t> inner_dimensions;
     bool is_big_endian = false;
     /// Integers of odd widths, which libhdf5 turns into little-endian ones of `dtype`. Others are as the file has them.
     bool is_converted = false;
@@ -45,13 +40,13 @@ struct hdf5_elements {
 /// which Keras says what opaque elements are.
 class hdf5_classifier {
 public:
-    hdf5_classifier(hdf5_elements& found, std::string_view word) noexcept : found_(found), word_(word) {}
+    hdf5_classifier(hdf5_elements& found, string_view word) noexcept : found_(found), word_(word) {}
 
     [[nodiscard]] const char* classify(hid_t type) {
         constexpr int most_nested = 8;
         hdf5_id inner;
         hid_t element = type;
-        std::uint64_t repeated = 1;
+        uint64_t repeated = 1;
         for (int depth = 0; ::H5Tget_class(element) == H5T_ARRAY; ++depth) {
             if (depth == most_nested || !take_dimensions(element, repeated)) {
                 return "its elements are arrays of too many dimensions or elements";
@@ -59,7 +54,7 @@ public:
             inner = hdf5_id(::H5Tget_super(element), &H5Tclose);
             element = inner.get();
         }
-        const std::size_t size = ::H5Tget_size(element);
+        const size_t size = ::H5Tget_size(element);
         const char* const refused = size == 0 ? "the size of its elements is unknown" : classify_one(element, size);
         if (refused != nullptr) {
             return refused;
@@ -72,14 +67,14 @@ public:
     }
 
 private:
-    [[nodiscard]] bool take_dimensions(hid_t type, std::uint64_t& repeated) {
+    [[nodiscard]] bool take_dimensions(hid_t type, uint64_t& repeated) {
         hsize_t dimensions[H5S_MAX_RANK] = {};
         const int rank = ::H5Tget_array_ndims(type);
         if (rank < 0 || rank > H5S_MAX_RANK || ::H5Tget_array_dims2(type, dimensions) < 0) {
             return false;
         }
         for (int i = 0; i < rank; ++i) {
-            constexpr std::uint64_t most_elements = std::uint64_t{1} << 32; // a type has less than 4 GiB
+            constexpr uint64_t most_elements = uint64_t{1} << 32; // a type has less than 4 GiB
             if (dimensions[i] > most_elements || repeated * dimensions[i] > most_elements) {
                 return false;
             }
@@ -89,7 +84,7 @@ private:
         return repeated != 0;
     }
 
-    [[nodiscard]] const char* classify_one(hid_t type, std::size_t size) {
+    [[nodiscard]] const char* classify_one(hid_t type, size_t size) {
         found_.bytes = size;
         switch (::H5Tget_class(type)) {
         case H5T_INTEGER:
@@ -123,44 +118,44 @@ private:
     }
 
     /// False for the order of a VAX, and for none.
-    [[nodiscard]] bool take_order(hid_t type, std::size_t size) noexcept {
+    [[nodiscard]] bool take_order(hid_t type, size_t size) noexcept {
         const H5T_order_t order = ::H5Tget_order(type);
         found_.is_big_endian = order == H5T_ORDER_BE && size > 1;
         return order == H5T_ORDER_LE || order == H5T_ORDER_BE || size == 1;
     }
 
-    [[nodiscard]] const char* classify_integer(hid_t type, std::size_t size) noexcept {
-        constexpr std::string_view of_sign[] = {"i8", "i16", "i32", "i64"}, of_none[] = {"u8", "u16", "u32", "u64"};
+    [[nodiscard]] const char* classify_integer(hid_t type, size_t size) noexcept {
+        constexpr string_view of_sign[] = {"i8", "i16", "i32", "i64"}, of_none[] = {"u8", "u16", "u32", "u64"};
         const bool is_bits = ::H5Tget_class(type) == H5T_BITFIELD;
         const bool has_sign = !is_bits && ::H5Tget_sign(type) == H5T_SGN_2;
         if (size > 8 || !take_order(type, size)) {
             return "its elements are integers of more than 64 bits or of an odd order of bytes";
         }
-        const std::size_t width_log2 = size == 1 ? 0 : size == 2 ? 1 : size <= 4 ? 2 : 3;
+        const size_t width_log2 = size == 1 ? 0 : size == 2 ? 1 : size <= 4 ? 2 : 3;
         found_.dtype = has_sign ? of_sign[width_log2] : of_none[width_log2];
-        if (size != std::size_t{1} << width_log2 || ::H5Tget_precision(type) != 8 * size) {
+        if (size != size_t{1} << width_log2 || ::H5Tget_precision(type) != 8 * size) {
             if (is_bits) {
                 return "its elements are bits of an odd number";
             }
             found_.is_converted = true;
             found_.is_big_endian = false;
-            found_.bytes = std::size_t{1} << width_log2;
+            found_.bytes = size_t{1} << width_log2;
         }
         return nullptr;
     }
 
     struct float_form {
-        std::size_t size, sign_at, exponent_at, exponent_bits, mantissa_at, mantissa_bits, bias;
-        std::string_view dtype, type;
+        size_t size, sign_at, exponent_at, exponent_bits, mantissa_at, mantissa_bits, bias;
+        string_view dtype, type;
     };
 
-    [[nodiscard]] const char* classify_float(hid_t type, std::size_t size) noexcept {
+    [[nodiscard]] const char* classify_float(hid_t type, size_t size) noexcept {
         static constexpr float_form forms[] = {
             {8, 63, 52, 11, 0, 52, 1023, "f64", ""},  {4, 31, 23, 8, 0, 23, 127, "f32", ""},
             {2, 15, 10, 5, 0, 10, 15, "f16", ""},     {2, 15, 7, 8, 0, 7, 127, "bf16", ""},
             {1, 7, 3, 4, 0, 3, 7, "u8", "f8_e4m3fn"}, {1, 7, 2, 5, 0, 2, 15, "u8", "f8_e5m2"},
         };
-        std::size_t sign_at = 0, exponent_at = 0, exponent_bits = 0, mantissa_at = 0, mantissa_bits = 0;
+        size_t sign_at = 0, exponent_at = 0, exponent_bits = 0, mantissa_at = 0, mantissa_bits = 0;
         if (::H5Tget_fields(type, &sign_at, &exponent_at, &exponent_bits, &mantissa_at, &mantissa_bits) < 0 ||
             !take_order(type, size) || ::H5Tget_precision(type) != 8 * size ||
             ::H5Tget_norm(type) != H5T_NORM_IMPLIED) {
@@ -179,7 +174,7 @@ private:
     }
 
     /// h5py's bools are bytes called FALSE and TRUE; other enumerations are the numbers that they are made of.
-    [[nodiscard]] const char* classify_enumeration(hid_t type, std::size_t size) noexcept {
+    [[nodiscard]] const char* classify_enumeration(hid_t type, size_t size) noexcept {
         const hdf5_id base(::H5Tget_super(type), &H5Tclose);
         if (const char* const refused = classify_integer(base.get(), size)) {
             return refused;
@@ -193,7 +188,7 @@ private:
         return nullptr;
     }
     /// `type` is an enumeration of two bytes.
-    [[nodiscard]] static bool has_member(hid_t type, std::string_view name, unsigned char value) noexcept {
+    [[nodiscard]] static bool has_member(hid_t type, string_view name, unsigned char value) noexcept {
         for (unsigned i = 0; i < 2; ++i) {
             unsigned char found = 0;
             const hdf5_text called(::H5Tget_member_name(type, i));
@@ -204,7 +199,7 @@ private:
         return false;
     }
 
-    [[nodiscard]] const char* classify_compound(hid_t type, std::size_t size) {
+    [[nodiscard]] const char* classify_compound(hid_t type, size_t size) {
         constexpr const char* records = "its elements are records of several fields";
         if (::H5Tget_nmembers(type) != 2 || ::H5Tget_member_offset(type, 0) != 0 ||
             ::H5Tget_member_offset(type, 1) != size / 2) {
@@ -221,7 +216,7 @@ private:
         return classify_complex(real.get(), size);
     }
     /// `size` is that of both parts.
-    [[nodiscard]] const char* classify_complex(hid_t part, std::size_t size) noexcept {
+    [[nodiscard]] const char* classify_complex(hid_t part, size_t size) noexcept {
         constexpr const char* odd = "its elements are complex numbers of parts that are neither f32 nor f64";
         if (::H5Tget_class(part) != H5T_FLOAT || 2 * ::H5Tget_size(part) != size ||
             classify_float(part, size / 2) != nullptr || (found_.dtype != "f32" && found_.dtype != "f64")) {
@@ -232,14 +227,14 @@ private:
     }
 
     struct named_form {
-        std::string_view word;
-        std::size_t size;
-        std::string_view dtype, type;
+        string_view word;
+        size_t size;
+        string_view dtype, type;
     };
 
     /// What NumPy has no type of its own for, h5py writes as bytes without a meaning: a tag, or the attribute "dtype",
     /// may say what they are. Bytes of which nothing says anything are kept as bytes.
-    [[nodiscard]] const char* classify_opaque(hid_t type, std::size_t size) {
+    [[nodiscard]] const char* classify_opaque(hid_t type, size_t size) {
         static constexpr named_form forms[] = {
             {"bfloat16", 2, "bf16", ""},
             {"float8_e4m3fn", 1, "u8", "f8_e4m3fn"},
@@ -264,7 +259,7 @@ private:
     }
 
     hdf5_elements& found_;
-    std::string_view word_;
+    string_view word_;
 };
 
 // -- attribute values
@@ -272,10 +267,10 @@ private:
 // Attributes of HDF5 objects as CBOR: numbers, bools, texts, and arrays of them.
 
 /// The names of an object's attributes, in the order of their names.
-[[nodiscard]] inline bool list_hdf5_attributes(hid_t object, std::vector<std::string>& names) {
+[[nodiscard]] inline bool list_hdf5_attributes(hid_t object, vector<string>& names) {
     const auto take = [](hid_t, const char* name, const H5A_info_t*, void* into) noexcept -> herr_t {
         const result<void> taken = guard_memory([&] {
-            static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+            static_cast<vector<string>*>(into)->emplace_back(name);
             return result<void>();
         });
         return taken ? 0 : -1;
@@ -292,7 +287,7 @@ private:
 class hdf5_attribute_reader {
 public:
     /// `max_bytes` is what its value may take.
-    hdf5_attribute_reader(hid_t object, const char* name, std::uint64_t max_bytes) noexcept
+    hdf5_attribute_reader(hid_t object, const char* name, uint64_t max_bytes) noexcept
         : attribute_(::H5Aopen(object, name, H5P_DEFAULT), &H5Aclose), max_bytes_(max_bytes) {}
 
     /// Appends the value; the reason where that can't be, else nullptr, and then nothing was appended.
@@ -316,12 +311,12 @@ public:
             return unreadable;
         }
         dimensions_.assign(dimensions, dimensions + rank);
-        const std::size_t size = ::H5Tget_size(type.get());
-        const std::optional<std::uint64_t> bytes = count_elements(dimensions_, size);
+        const size_t size = ::H5Tget_size(type.get());
+        const optional<uint64_t> bytes = count_elements(dimensions_, size);
         if (size == 0 || !bytes || *bytes > max_bytes_) {
             return "it is larger than read_options::max_manifest_bytes allows";
         }
-        bytes_.resize(static_cast<std::size_t>(*bytes));
+        bytes_.resize(static_cast<size_t>(*bytes));
         return ::H5Tget_class(type.get()) == H5T_STRING ? encode_texts(out, type.get(), space.get(), size)
                                                         : encode_numbers(out, type.get(), size);
     }
@@ -334,42 +329,42 @@ private:
     /// Arrays around the elements, which `encode_one(i)` appends.
     template <class EncodeOne>
     [[nodiscard]] const char* encode_elements(cbor_encoder& out, const EncodeOne& encode_one) const {
-        constexpr std::size_t most_nested = 8; // the manifest has 32 levels in all
+        constexpr size_t most_nested = 8; // the manifest has 32 levels in all
         if (dimensions_.size() > most_nested) {
             return "it has more than 8 dimensions";
         }
-        const auto elements = static_cast<std::size_t>(*count_elements(dimensions_)); // as was checked
+        const auto elements = static_cast<size_t>(*count_elements(dimensions_)); // as was checked
         if (elements == 0) {
             out.begin_array(0);
             return nullptr;
         }
-        for (std::size_t i = 0; i < elements; ++i) {
-            std::size_t of_array = elements;
-            for (const std::uint64_t each : dimensions_) {
+        for (size_t i = 0; i < elements; ++i) {
+            size_t of_array = elements;
+            for (const uint64_t each : dimensions_) {
                 if (i % of_array == 0) {
                     out.begin_array(each);
                 }
-                of_array /= static_cast<std::size_t>(each);
+                of_array /= static_cast<size_t>(each);
             }
             encode_one(i);
         }
         return nullptr;
     }
 
-    [[nodiscard]] const char* encode_texts(cbor_encoder& out, hid_t type, hid_t space, std::size_t size) {
+    [[nodiscard]] const char* encode_texts(cbor_encoder& out, hid_t type, hid_t space, size_t size) {
         if (!read(type)) {
             return "it can't be read";
         }
         const bool has_any_length = ::H5Tis_variable_str(type) > 0;
         const bool is_padded_by_spaces = ::H5Tget_strpad(type) == H5T_STR_SPACEPAD;
-        std::uint64_t taken = 0;
+        uint64_t taken = 0;
         bool is_too_large = false;
-        const char* const refused = encode_elements(out, [&](std::size_t i) {
-            std::string_view text(static_cast<const char*>(static_cast<const void*>(bytes_.data() + i * size)), size);
+        const char* const refused = encode_elements(out, [&](size_t i) {
+            string_view text(static_cast<const char*>(static_cast<const void*>(bytes_.data() + i * size)), size);
             if (has_any_length) {
                 const char* there = nullptr;
                 std::memcpy(&there, bytes_.data() + i * size, sizeof there);
-                text = there != nullptr ? std::string_view(there) : std::string_view();
+                text = there != nullptr ? string_view(there) : string_view();
             } else {
                 text = text.substr(0, text.find('\0'));
                 if (is_padded_by_spaces) {
@@ -388,7 +383,7 @@ private:
         return is_too_large ? "it is larger than read_options::max_manifest_bytes allows" : refused;
     }
 
-    [[nodiscard]] const char* encode_numbers(cbor_encoder& out, hid_t type, std::size_t size) {
+    [[nodiscard]] const char* encode_numbers(cbor_encoder& out, hid_t type, size_t size) {
         hdf5_elements elements;
         if (const char* const refused = hdf5_classifier(elements, {}).classify(type)) {
             return refused;
@@ -399,19 +394,19 @@ private:
         if (!read(type)) {
             return "it can't be read";
         }
-        std::size_t width = size;
-        for (const std::uint64_t each : elements.inner_dimensions) {
+        size_t width = size;
+        for (const uint64_t each : elements.inner_dimensions) {
             dimensions_.push_back(each);
-            width /= static_cast<std::size_t>(each);
+            width /= static_cast<size_t>(each);
         }
-        return encode_elements(out, [&](std::size_t i) {
-            const std::byte* const at = bytes_.data() + i * width;
+        return encode_elements(out, [&](size_t i) {
+            const byte* const at = bytes_.data() + i * width;
             encode_number(out, elements.dtype, elements.is_big_endian ? load_big(at, width) : load_little(at, width),
                           width);
         });
     }
 
-    static void encode_number(cbor_encoder& out, std::string_view dtype, std::uint64_t bits, std::size_t width) {
+    static void encode_number(cbor_encoder& out, string_view dtype, uint64_t bits, size_t width) {
         if (dtype == "bool") {
             return out.boolean(bits != 0);
         }
@@ -419,19 +414,18 @@ private:
             return out.unsigned_integer(bits);
         }
         if (dtype[0] == 'i') {
-            const std::uint64_t extended = extend_sign(bits, width);
+            const uint64_t extended = extend_sign(bits, width);
             return extended >> 63 != 0 ? out.negative_integer(~extended) : out.unsigned_integer(extended);
         }
         if (dtype == "f16") {
-            return out.number(
-                static_cast<double>(static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(bits)))));
+            return out.number(static_cast<double>(static_cast<float>(float16::from_bits(static_cast<uint16_t>(bits)))));
         }
         if (dtype == "bf16") {
             return out.number(
-                static_cast<double>(static_cast<float>(bfloat16::from_bits(static_cast<std::uint16_t>(bits)))));
+                static_cast<double>(static_cast<float>(bfloat16::from_bits(static_cast<uint16_t>(bits)))));
         }
         if (dtype == "f32") {
-            return out.number(static_cast<double>(number_of<float>(static_cast<std::uint32_t>(bits))));
+            return out.number(static_cast<double>(number_of<float>(static_cast<uint32_t>(bits))));
         }
         out.number(number_of<double>(bits));
     }
@@ -444,9 +438,9 @@ private:
     }
 
     hdf5_id attribute_;
-    std::uint64_t max_bytes_;
-    std::vector<std::uint64_t> dimensions_;
-    std::vector<std::byte> bytes_;
+    uint64_t max_bytes_;
+    vector<uint64_t> dimensions_;
+    vector<byte> bytes_;
 };
 
 } // namespace detail

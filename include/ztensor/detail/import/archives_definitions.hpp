@@ -8,6 +8,7 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/json.hpp>
 #include <ztensor/detail/import/npy.hpp>
@@ -21,15 +22,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -39,36 +34,35 @@ namespace detail {
 //
 // What a program says of its weights: of each name the entry that holds it, and how its numbers lie there.
 
-inline constexpr std::uint64_t pt_strided_layout = 7;
+inline constexpr uint64_t pt_strided_layout = 7;
 
 struct pt_payload {
-    std::string name;
-    std::string path; ///< of its entry, in the folder
+    string name;
+    string path; ///< of its entry, in the folder
     bool is_pickled = false;
-    bool is_tensor = false;  ///< then the others are given, too
-    std::uint64_t dtype = 0; ///< a number of torch.export, like the next
-    std::uint64_t layout = pt_strided_layout;
-    std::uint64_t offset = 0; ///< in elements
-    std::vector<std::uint64_t> sizes;
-    std::vector<std::uint64_t> strides;
+    bool is_tensor = false; ///< then the others are given, too
+    uint64_t dtype = 0;     ///< a number of torch.export, like the next
+    uint64_t layout = pt_strided_layout;
+    uint64_t offset = 0; ///< in elements
+    vector<uint64_t> sizes;
+    vector<uint64_t> strides;
 };
 
 /// The dtype that torch.export has for a number; null for none.
-[[nodiscard]] inline const pickle_global* find_pt_dtype(std::uint64_t number) noexcept {
-    constexpr std::string_view from_1[] = {"uint8",      "int8",    "int16",   "int32",     "int64",
-                                           "float16",    "float32", "float64", "complex32", "complex64",
-                                           "complex128", "bool",    "bfloat16"};
-    constexpr std::string_view from_28[] = {"uint16",          "float8_e4m3fn",  "float8_e5m2", "float8_e4m3fnuz",
-                                            "float8_e5m2fnuz", "float8_e8m0fnu", "uint32",      "uint64"};
-    const auto at = static_cast<std::size_t>(number < 64 ? number : 0);
+[[nodiscard]] inline const pickle_global* find_pt_dtype(uint64_t number) noexcept {
+    constexpr string_view from_1[] = {"uint8",   "int8",      "int16",     "int32",      "int64", "float16", "float32",
+                                      "float64", "complex32", "complex64", "complex128", "bool",  "bfloat16"};
+    constexpr string_view from_28[] = {"uint16",          "float8_e4m3fn",  "float8_e5m2", "float8_e4m3fnuz",
+                                       "float8_e5m2fnuz", "float8_e8m0fnu", "uint32",      "uint64"};
+    const auto at = static_cast<size_t>(number < 64 ? number : 0);
     return at >= 1 && at - 1 < std::size(from_1)      ? find_pickle_global("torch", from_1[at - 1])
            : at >= 28 && at - 28 < std::size(from_28) ? find_pickle_global("torch", from_28[at - 28])
                                                       : nullptr;
 }
 
 /// The name of what stands under another; `front` is "" for none.
-[[nodiscard]] inline std::string joined(std::string_view front, std::string_view name) {
-    std::string all(front);
+[[nodiscard]] inline string joined(string_view front, string_view name) {
+    string all(front);
     all += front.empty() ? "" : ".";
     return all += name;
 }
@@ -77,14 +71,13 @@ struct pt_payload {
 class pt_payload_values {
 public:
     struct pickled_payload {
-        std::string name;
-        std::string path;
+        string name;
+        string path;
     };
 
     /// The JSON takes `json_bytes`, and what is made of it as much memory as of a pickle. `folder` is that of the
     /// payloads in the folder of the archive; their names in `to` start with `front`.
-    pt_payload_values(pt_entries& entries, std::string_view folder, std::uint64_t json_bytes, std::string_view front,
-                      pt_objects& to)
+    pt_payload_values(pt_entries& entries, string_view folder, uint64_t json_bytes, string_view front, pt_objects& to)
         : made({}, json_bytes), entries_(entries), folder_(folder), front_(front), to_(to) {
         made.root = made.make_container(pickle_kind::dictionary);
     }
@@ -109,7 +102,7 @@ public:
         pickle_storage storage;
         storage.key = made.add_decoded(pickle_kind::text, as_bytes(payload.path));
         storage.bytes = entry->entry.size;
-        storage.element = static_cast<std::uint16_t>(element - pickle_globals);
+        storage.element = static_cast<uint16_t>(element - pickle_globals);
         const bool has_elements = std::find(payload.sizes.begin(), payload.sizes.end(), 0) == payload.sizes.end();
         storage.is_meta = has_elements && storage.bytes == 0; // as of a tensor that was none but in name
         made.append_pair(made.root, name, made.make_tensor(storage, payload.offset, payload.sizes, payload.strides));
@@ -117,19 +110,19 @@ public:
     }
 
     /// Errors: schema_missing.
-    static result<pt_entry*> entry_of(pt_entries& entries, std::string_view folder, const std::string& path) {
-        pt_entry* const entry = entries.find(std::string(folder) + path);
+    static result<pt_entry*> entry_of(pt_entries& entries, string_view folder, const string& path) {
+        pt_entry* const entry = entries.find(string(folder) + path);
         return entry != nullptr ? result<pt_entry*>(entry)
                                 : fail(errc::schema_missing, "the archive has no entry for {}", {in_quotes(path)});
     }
 
     pickled made;
-    std::vector<pickled_payload> pickles; ///< which are not among the values
+    vector<pickled_payload> pickles; ///< which are not among the values
 
 private:
     pt_entries& entries_;
-    std::string_view folder_;
-    std::string_view front_;
+    string_view folder_;
+    string_view front_;
     pt_objects& to_;
 };
 
@@ -153,7 +146,7 @@ public:
         }
         const place next = at < place::tensor ? static_cast<place>(static_cast<int>(at) + 1) : place::number;
         if (next == place::payload) {
-            std::string name = std::move(payload_.name);
+            string name = std::move(payload_.name);
             payload_ = pt_payload();
             payload_.name = std::move(name);
             seen_ &= bit_of(field::config);
@@ -170,7 +163,7 @@ public:
         --depth_;
         return left == place::number ? end_number() : left == place::payload ? end_payload() : true;
     }
-    [[nodiscard]] bool key(std::string_view name) override {
+    [[nodiscard]] bool key(string_view name) override {
         if (ignored_depth_ != 0) {
             return true;
         }
@@ -199,14 +192,14 @@ public:
         ignored_depth_ != 0 ? --ignored_depth_ : --depth_;
         return true;
     }
-    [[nodiscard]] bool unsigned_integer(std::uint64_t value) override {
-        std::uint64_t* const to = is_at(place::tensor, field::dtype)    ? &payload_.dtype
-                                  : is_at(place::tensor, field::layout) ? &payload_.layout
-                                  : is_at(place::number, field::number) ? &number_
-                                                                        : nullptr;
+    [[nodiscard]] bool unsigned_integer(uint64_t value) override {
+        uint64_t* const to = is_at(place::tensor, field::dtype)    ? &payload_.dtype
+                             : is_at(place::tensor, field::layout) ? &payload_.layout
+                             : is_at(place::number, field::number) ? &number_
+                                                                   : nullptr;
         return take(to, value, "a number");
     }
-    [[nodiscard]] bool text(std::string_view value) override {
+    [[nodiscard]] bool text(string_view value) override {
         return take(is_at(place::payload, field::path) ? &payload_.path : nullptr, value, "text");
     }
     [[nodiscard]] bool boolean(bool value) override {
@@ -218,8 +211,8 @@ public:
     [[nodiscard]] bool other(const char* what) override { return is_passed_over() || refuse_kind(what); }
 
 private:
-    enum class place : std::uint8_t { start, root, config, payload, tensor, list, number };
-    enum class field : std::uint8_t {
+    enum class place : uint8_t { start, root, config, payload, tensor, list, number };
+    enum class field : uint8_t {
         config,
         path,
         is_pickled,
@@ -233,10 +226,10 @@ private:
         unknown
     };
 
-    [[nodiscard]] static field find_field(place in, std::string_view name) noexcept {
+    [[nodiscard]] static field find_field(place in, string_view name) noexcept {
         struct field_name {
             place in;
-            std::string_view name;
+            string_view name;
         };
         constexpr field_name names[] = {
             {place::root, "config"},           {place::payload, "path_name"}, {place::payload, "use_pickle"},
@@ -319,23 +312,22 @@ private:
     pt_payload_values& to_;
     pt_payload payload_;
     std::array<place, 8> open_{};
-    std::size_t depth_ = 0;
-    std::size_t ignored_depth_ = 0;
+    size_t depth_ = 0;
+    size_t ignored_depth_ = 0;
     field field_ = field::unknown;
     unsigned seen_ = 0; ///< fields of the payload that is open, and the config
-    std::uint64_t number_ = 0;
-    std::vector<std::uint64_t>* list_ = nullptr;
+    uint64_t number_ = 0;
+    vector<uint64_t>* list_ = nullptr;
     error why_{errc::json_malformed, {}};
 };
 
 // -- program
 
-[[nodiscard]] inline bool starts_with(std::string_view text, std::string_view start) noexcept {
+[[nodiscard]] inline bool starts_with(string_view text, string_view start) noexcept {
     return text.substr(0, start.size()) == start;
 }
 /// What stands between a start and an end; nothing where the text has other ones.
-[[nodiscard]] inline std::optional<std::string_view> between(std::string_view text, std::string_view start,
-                                                             std::string_view end) noexcept {
+[[nodiscard]] inline optional<string_view> between(string_view text, string_view start, string_view end) noexcept {
     if (text.size() < start.size() + end.size() || !starts_with(text, start) ||
         text.substr(text.size() - end.size()) != end) {
         return std::nullopt;
@@ -345,28 +337,28 @@ private:
 
 /// What holds weights or constants.
 struct pt_program_part {
-    std::string_view folder; ///< in the folder of the archive
-    std::string_view config; ///< the end of the name of what JSON says of them
+    string_view folder; ///< in the folder of the archive
+    string_view config; ///< the end of the name of what JSON says of them
 };
 inline constexpr pt_program_part pt_program_parts[] = {{"data/weights/", "_weights_config.json"},
                                                        {"data/constants/", "_constants_config.json"}};
-inline constexpr std::string_view pt_inner_archive = ".pt"; ///< the end of the name in place of that of JSON
-inline constexpr std::string_view pt_older_states[] = {"serialized_state_dict.pt", "serialized_state_dict.json",
-                                                       "serialized_constants.pt", "serialized_constants.json"};
+inline constexpr string_view pt_inner_archive = ".pt"; ///< the end of the name in place of that of JSON
+inline constexpr string_view pt_older_states[] = {"serialized_state_dict.pt", "serialized_state_dict.json",
+                                                  "serialized_constants.pt", "serialized_constants.json"};
 
 /// Whether the entry of that name in the folder holds or describes the weights of one program.
-[[nodiscard]] inline bool is_of_weights(std::string_view name) noexcept {
+[[nodiscard]] inline bool is_of_weights(string_view name) noexcept {
     const pt_program_part& weights = pt_program_parts[0];
     return between(name, weights.folder, weights.config) || between(name, weights.folder, pt_inner_archive);
 }
 
 /// The folder, with its slash, that a program's entries lie in; nothing if the archive is none, or has no weights.
-[[nodiscard]] inline std::optional<std::string_view> find_pt_program(const zip_directory& archive) noexcept {
+[[nodiscard]] inline optional<string_view> find_pt_program(const zip_directory& archive) noexcept {
     for (const zip_entry& each : archive.entries()) {
         if (each.name == pt_older_states[0] || each.name == pt_older_states[1]) {
-            return std::string_view();
+            return string_view();
         }
-        for (const std::size_t folder : {each.name.find('/') + 1, std::size_t{0}}) { // 0 where there is no slash
+        for (const size_t folder : {each.name.find('/') + 1, size_t{0}}) { // 0 where there is no slash
             if (is_of_weights(each.name.substr(folder))) {
                 return each.name.substr(0, folder);
             }
@@ -382,7 +374,7 @@ public:
     /// Names of several programs start with that of theirs.
     result<void> add_to_objects() {
         ZTENSOR_TRY_ASSIGN(is_big_endian_, entries_.is_big_endian());
-        for (const std::string_view name : pt_older_states) {
+        for (const string_view name : pt_older_states) {
             if (const pt_entry* const entry = entries_.find(name)) {
                 ZTENSOR_TRY(add_archive(*entry, {}));
             }
@@ -395,26 +387,25 @@ public:
 
 private:
     [[nodiscard]] bool has_several_programs() const noexcept {
-        const std::vector<pt_entry>& all = entries_.all();
+        const vector<pt_entry>& all = entries_.all();
         return std::count_if(all.begin(), all.end(), [](const pt_entry& each) { return is_of_weights(each.name); }) > 1;
     }
 
     result<void> add_part(const pt_program_part& part) {
         const bool is_named = has_several_programs();
         for (const pt_entry& each : entries_.all()) {
-            const std::optional<std::string_view> by_json = between(each.name, part.folder, part.config);
-            const std::optional<std::string_view> program =
-                by_json ? by_json : between(each.name, part.folder, pt_inner_archive);
+            const optional<string_view> by_json = between(each.name, part.folder, part.config);
+            const optional<string_view> program = by_json ? by_json : between(each.name, part.folder, pt_inner_archive);
             if (!program) {
                 continue;
             }
-            const std::string front = is_named ? std::string(*program) : std::string();
+            const string front = is_named ? string(*program) : string();
             ZTENSOR_TRY(by_json ? add_payloads(each, part.folder, front) : add_archive(each, {front, front}));
         }
         return {};
     }
 
-    result<void> add_payloads(const pt_entry& json, std::string_view folder, const std::string& front) {
+    result<void> add_payloads(const pt_entry& json, string_view folder, const string& front) {
         ZTENSOR_TRY_ASSIGN(const byte_buffer text, entries_.read(json, to_.file.options));
         pt_payload_values values(entries_, folder, text.size(), front, to_.objects);
         pt_payload_listener listener(values);
@@ -428,9 +419,9 @@ private:
     }
 
     /// Tensors of classes of their own, which torch.save wrote, and objects that are no tensors.
-    result<void> add_pickles(const pt_payload_values& values, std::string_view folder, const std::string& front) {
+    result<void> add_pickles(const pt_payload_values& values, string_view folder, const string& front) {
         for (const pt_payload_values::pickled_payload& each : values.pickles) {
-            const std::string name = joined(front, each.name);
+            const string name = joined(front, each.name);
             if (starts_with(each.path, "custom_obj_") || starts_with(each.path, "opaque_obj_")) {
                 to_.objects.skip(name, "it is an object, which is not made");
                 continue;
@@ -461,7 +452,7 @@ private:
         }
         const range_source source(to_.file.source, place.offset, place.size);
         ZTENSOR_TRY_ASSIGN(const zip_directory inner, zip_directory::read(source, to_.file.options));
-        const std::optional<std::string_view> folder = find_pt_folder(inner);
+        const optional<string_view> folder = find_pt_folder(inner);
         if (!folder) {
             return fail(errc::schema_missing, "entry {} of the archive holds no checkpoint", {in_quotes(outer.name)});
         }
@@ -474,8 +465,7 @@ private:
     bool is_big_endian_ = false;
 };
 
-inline result<imported> import_pt_program(const foreign_file& file, const zip_directory& archive,
-                                          std::string_view folder) {
+inline result<imported> import_pt_program(const foreign_file& file, const zip_directory& archive, string_view folder) {
     pt_import to(file);
     pt_entries entries(*to.all, archive, folder);
     ZTENSOR_TRY(pt_program(to, entries).add_to_objects());
@@ -486,10 +476,10 @@ inline result<imported> import_pt_program(const foreign_file& file, const zip_di
 
 ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file) {
     ZTENSOR_TRY_ASSIGN(const zip_directory directory, zip_directory::read(*file.source, file.options));
-    if (const std::optional<std::string_view> folder = find_pt_folder(directory)) {
+    if (const optional<string_view> folder = find_pt_folder(directory)) {
         return import_pt(file, directory, *folder, stem_of(path_text(file.path)));
     }
-    if (const std::optional<std::string_view> folder = find_pt_program(directory)) {
+    if (const optional<string_view> folder = find_pt_program(directory)) {
         return import_pt_program(file, directory, *folder);
     }
     if (directory.find(keras_weights) != nullptr) {

@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/ggml_types.hpp>
 #include <ztensor/detail/import/gguf_header.hpp>
 #include <ztensor/detail/import/importer.hpp>
@@ -18,14 +19,8 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -35,11 +30,11 @@ namespace detail {
 //
 // Models of GGUF in several files, called NAME-00001-of-00003.gguf and so on: which file is which part.
 
-inline constexpr std::size_t gguf_part_digits = 5;
+inline constexpr size_t gguf_part_digits = 5;
 
 /// Nothing for a name of another form.
-[[nodiscard]] inline std::optional<numbered_name> parse_gguf_part(std::string_view file_name) noexcept {
-    const std::optional<numbered_name> name = numbered_name::parse(file_name);
+[[nodiscard]] inline optional<numbered_name> parse_gguf_part(string_view file_name) noexcept {
+    const optional<numbered_name> name = numbered_name::parse(file_name);
     const bool is_of_form = name && !name->before.empty() && name->before.back() == '-' && name->of == "-of-" &&
                             name->number.size() == gguf_part_digits && name->count.size() == gguf_part_digits &&
                             name->after.size() == 5 && name->after[0] == '.';
@@ -49,16 +44,16 @@ inline constexpr std::size_t gguf_part_digits = 5;
 /// The names of the parts of a model whose first part says `first` and was opened by the name `file_name`. Errors:
 /// shard_mismatch for a part that is not the first, which names the one to open; shard_missing, if the name does not
 /// tell those of the others.
-ZTENSOR_COLD inline result<numbered_name> name_gguf_parts(const gguf_part& first, std::string_view file_name) {
-    const std::optional<numbered_name> name = parse_gguf_part(file_name);
+ZTENSOR_COLD inline result<numbered_name> name_gguf_parts(const gguf_part& first, string_view file_name) {
+    const optional<numbered_name> name = parse_gguf_part(file_name);
     const bool is_named_so =
         name && parse_decimal(name->number) == first.number + 1 && parse_decimal(name->count) == first.count;
     if (first.number >= first.count) {
         return fail(errc::header_malformed, "split.no is {}, but split.count is {}", {first.number, first.count});
     }
     if (first.number != 0) {
-        const std::string to_open =
-            is_named_so ? sentence(", {}", {in_quotes(name->name_of(padded(1, gguf_part_digits)))}) : std::string();
+        const string to_open =
+            is_named_so ? sentence(", {}", {in_quotes(name->name_of(padded(1, gguf_part_digits)))}) : string();
         return fail(errc::shard_mismatch, "the file is part {} of {} of a model: open part 1{}, which opens all",
                     {first.number + 1, first.count, to_open});
     }
@@ -77,15 +72,15 @@ ZTENSOR_COLD inline result<numbered_name> name_gguf_parts(const gguf_part& first
 
 /// The numbers of `enum ggml_type` that are no blocks.
 struct ggml_plain_type {
-    std::uint32_t number;
-    std::string_view dtype;
-    std::uint32_t bytes;
+    uint32_t number;
+    string_view dtype;
+    uint32_t bytes;
 };
 
 inline constexpr ggml_plain_type ggml_plain_types[] = {{0, "f32", 4},  {1, "f16", 2},  {24, "i8", 1},  {25, "i16", 2},
                                                        {26, "i32", 4}, {27, "i64", 8}, {28, "f64", 8}, {30, "bf16", 2}};
 
-[[nodiscard]] inline const ggml_plain_type* find_plain_ggml_type(std::uint64_t number) noexcept {
+[[nodiscard]] inline const ggml_plain_type* find_plain_ggml_type(uint64_t number) noexcept {
     return find_row(ggml_plain_types, &ggml_plain_type::number, number);
 }
 
@@ -96,7 +91,7 @@ public:
     result<imported> import() {
         index_.has_attributes();
         std::shared_ptr<const byte_source> source = file_.source;
-        const std::uint64_t size = file_.source->size();
+        const uint64_t size = file_.source->size();
         ZTENSOR_TRY_ASSIGN(
             const gguf_header first,
             gguf_header_reader(*file_.source, 0, size, file_.options.max_manifest_bytes_, &index_).read());
@@ -114,11 +109,11 @@ private:
 
     /// The file is the first part. Key-values are those of the first, as in ggml's own loader.
     result<void> add_other_parts(const gguf_part& first, assembled_source& all) {
-        const std::string own = path_text(native_path(file_name_of(file_.path)));
+        const string own = path_text(native_path(file_name_of(file_.path)));
         ZTENSOR_TRY_ASSIGN(const numbered_name names, name_gguf_parts(first, own));
         sibling_files siblings(file_, all);
-        for (std::uint64_t number = 2; number <= first.count; ++number) {
-            const std::string name = names.name_of(padded(number, gguf_part_digits));
+        for (uint64_t number = 2; number <= first.count; ++number) {
+            const string name = names.name_of(padded(number, gguf_part_digits));
             if (const result<void> added = add_part(number, first.count, siblings.find(name), all); !added) {
                 const error& why = added.error();
                 const bool is_missing = why.code() == errc::file_not_found;
@@ -135,15 +130,15 @@ private:
         return {};
     }
 
-    result<void> add_part(std::uint64_t number, std::uint64_t count, const result<sibling_files::sibling>& file,
+    result<void> add_part(uint64_t number, uint64_t count, const result<sibling_files::sibling>& file,
                           const assembled_source& all) {
         if (!file) {
             return file.error();
         }
-        const std::uint64_t end = file->begin + file->size;
-        std::byte magic[gguf_header_reader::magic_bytes] = {};
-        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(sizeof magic, file->size));
-        ZTENSOR_TRY(all.read_at(file->begin, span<std::byte>(magic).first(size)));
+        const uint64_t end = file->begin + file->size;
+        byte magic[gguf_header_reader::magic_bytes] = {};
+        const auto size = static_cast<size_t>((std::min<uint64_t>)(sizeof magic, file->size));
+        ZTENSOR_TRY(all.read_at(file->begin, span<byte>(magic).first(size)));
         if (as_text(bytes_view(magic)) != "GGUF") {
             return fail(errc::shard_mismatch, "it is no GGUF file");
         }
@@ -158,7 +153,7 @@ private:
     }
 
     /// Of one file, which ends at `end` of the source.
-    result<void> add_objects(const gguf_header& header, std::uint64_t end) {
+    result<void> add_objects(const gguf_header& header, uint64_t end) {
         from_ = &header.tensors;
         is_big_endian_ = header.is_big_endian;
         end_ = end;
@@ -174,7 +169,7 @@ private:
     }
 
     result<void> add_object(const tensor& what, bool knows_q2_0) {
-        const span<const std::uint64_t> dimensions = from_->shape_of(what);
+        const span<const uint64_t> dimensions = from_->shape_of(what);
         if (const ggml_plain_type* const plain = find_plain_ggml_type(what.type)) {
             foreign_component data;
             data.dtype = plain->dtype;
@@ -193,7 +188,7 @@ private:
             return fail(errc::size_mismatch, "rows of shape {} are no whole number of blocks of {} weights",
                         {shape_text(dimensions), blocks->elements});
         }
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t length, count_bytes(what, blocks->elements, blocks->bytes));
+        ZTENSOR_TRY_ASSIGN(const uint64_t length, count_bytes(what, blocks->elements, blocks->bytes));
         attributes of_object;
         of_object.set("block_bytes", blocks->bytes);
         of_object.set("elems_per_block", blocks->elements);
@@ -202,7 +197,7 @@ private:
     }
 
     /// Up to where the next tensor starts, or the file ends.
-    [[nodiscard]] std::uint64_t most_bytes_of(const tensor& what) {
+    [[nodiscard]] uint64_t most_bytes_of(const tensor& what) {
         if (offsets_.empty()) {
             for (const tensor& each : from_->records) {
                 offsets_.push_back(each.offset);
@@ -210,7 +205,7 @@ private:
             std::sort(offsets_.begin(), offsets_.end());
         }
         const auto next = std::upper_bound(offsets_.begin(), offsets_.end(), what.offset);
-        const std::uint64_t until = next != offsets_.end() ? (std::min)(*next, end_) : end_;
+        const uint64_t until = next != offsets_.end() ? (std::min)(*next, end_) : end_;
         return until - (std::min)(until, what.offset);
     }
 
@@ -230,33 +225,32 @@ private:
     /// Writers of big-endian files do not agree on the order of numbers in blocks: the gguf package's own leaves scales
     /// as they are, its script that turns a file around swaps those of some types, and nothing in the file tells which
     /// was at work. So these blocks get a name of their own, and are kept, not computed with.
-    void add_bytes(const tensor& what, std::string_view type, std::uint64_t length, const attributes* of_object) {
+    void add_bytes(const tensor& what, string_view type, uint64_t length, const attributes* of_object) {
         foreign_component data;
         data.dtype = "u8";
         data.offset = what.offset;
         data.length = length;
-        std::string format(ggml_format_prefix);
+        string format(ggml_format_prefix);
         format += type;
-        format += is_big_endian_ ? ggml_big_endian_mark : std::string_view();
+        format += is_big_endian_ ? ggml_big_endian_mark : string_view();
         format += ggml_format_suffix;
         index_.add(from_->name_of(what), from_->shape_of(what), format, {&data, 1}, of_object);
     }
 
-    [[nodiscard]] static std::string shape_text(span<const std::uint64_t> dimensions) {
+    [[nodiscard]] static string shape_text(span<const uint64_t> dimensions) {
         return to_string(shape(dimensions.begin(), dimensions.end()));
     }
 
     /// Nothing, if 64 bits can't count the elements or the bytes.
-    [[nodiscard]] std::optional<std::uint64_t> bytes_of(const tensor& what, std::uint64_t block_elements,
-                                                        std::uint64_t block_bytes) const noexcept {
-        const std::optional<std::uint64_t> elements = count_elements(from_->shape_of(what));
+    [[nodiscard]] optional<uint64_t> bytes_of(const tensor& what, uint64_t block_elements,
+                                              uint64_t block_bytes) const noexcept {
+        const optional<uint64_t> elements = count_elements(from_->shape_of(what));
         return elements ? checked_multiply(*elements / block_elements, block_bytes) : std::nullopt;
     }
 
     /// The bytes of a tensor, which end with its file at the latest. Errors: shape_overflow, out_of_bounds.
-    result<std::uint64_t> count_bytes(const tensor& what, std::uint64_t block_elements,
-                                      std::uint64_t block_bytes) const {
-        const std::optional<std::uint64_t> bytes = bytes_of(what, block_elements, block_bytes);
+    result<uint64_t> count_bytes(const tensor& what, uint64_t block_elements, uint64_t block_bytes) const {
+        const optional<uint64_t> bytes = bytes_of(what, block_elements, block_bytes);
         if (!bytes) {
             return fail(errc::shape_overflow, "shape {} has more elements or bytes than 64 bits can count",
                         {shape_text(from_->shape_of(what))});
@@ -269,14 +263,14 @@ private:
 
     const foreign_file& file_;
     foreign_index index_;
-    std::uint64_t tensor_count_ = 0; ///< of all parts so far
+    uint64_t tensor_count_ = 0; ///< of all parts so far
 
     // -- of the file whose tensors are added
 
     const gguf_tensors* from_ = nullptr;
     bool is_big_endian_ = false;
-    std::uint64_t end_ = 0;
-    std::vector<std::uint64_t> offsets_; ///< of all tensors, sorted, once they were asked for
+    uint64_t end_ = 0;
+    vector<uint64_t> offsets_; ///< of all tensors, sorted, once they were asked for
 };
 
 ZTENSOR_COLD inline result<imported> import_gguf(const foreign_file& file) {

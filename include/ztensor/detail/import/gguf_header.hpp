@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/shared.hpp>
@@ -15,15 +16,9 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <deque>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -33,12 +28,12 @@ namespace detail {
 //
 // The values of GGUF's key-values, of 13 kinds, as CBOR.
 
-enum class gguf_kind : std::uint8_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
+enum class gguf_kind : uint8_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
 
 /// The least that a value of that kind takes.
-[[nodiscard]] constexpr std::size_t width_of(gguf_kind kind) noexcept {
-    constexpr std::uint8_t widths[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
-    return widths[static_cast<std::size_t>(kind)];
+[[nodiscard]] constexpr size_t width_of(gguf_kind kind) noexcept {
+    constexpr uint8_t widths[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
+    return widths[static_cast<size_t>(kind)];
 }
 [[nodiscard]] constexpr bool is_signed(gguf_kind kind) noexcept {
     return kind == gguf_kind::i8 || kind == gguf_kind::i16 || kind == gguf_kind::i32 || kind == gguf_kind::i64;
@@ -50,18 +45,18 @@ public:
 
     void set_big_endian() noexcept { is_big_endian_ = true; }
 
-    result<void> take(std::size_t size, std::uint64_t& value) {
+    result<void> take(size_t size, uint64_t& value) {
         return header_.take_unsigned(size, is_big_endian_, value) ? result<void>() : header_.failure();
     }
     /// Bytes that stay until the next take.
-    result<void> take_bytes(std::uint64_t size, bytes_view& bytes) {
+    result<void> take_bytes(uint64_t size, bytes_view& bytes) {
         return header_.take(size, bytes) ? result<void>() : header_.failure();
     }
 
     /// The kind of a value and the value, which is appended to `out`.
     result<void> read(cbor_encoder& out) {
         open_array arrays[most_depth + 1];
-        std::size_t depth = 0;
+        size_t depth = 0;
         gguf_kind kind = gguf_kind::u8;
         ZTENSOR_TRY(take_kind(kind));
         while (true) {
@@ -88,7 +83,7 @@ public:
 
     /// A value that must be an integer of 0 or more, of that kind or, for an array, of any width, which is also given
     /// to the caller.
-    result<void> read_count(std::string_view key, gguf_kind expected, std::uint64_t& value, cbor_encoder& out) {
+    result<void> read_count(string_view key, gguf_kind expected, uint64_t& value, cbor_encoder& out) {
         gguf_kind kind = gguf_kind::u8;
         ZTENSOR_TRY(take_kind(kind));
         const bool is_unsigned =
@@ -110,18 +105,18 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_depth = 16;
+    static constexpr size_t most_depth = 16;
 
     /// An array that has begun, and how many of its items are to come.
     struct open_array {
         gguf_kind kind = gguf_kind::u8;
-        std::uint64_t left = 0;
+        uint64_t left = 0;
     };
 
     result<void> take_kind(gguf_kind& kind) {
-        std::uint64_t number = 0;
+        uint64_t number = 0;
         ZTENSOR_TRY(take(4, number));
-        if (number > static_cast<std::uint64_t>(gguf_kind::f64)) {
+        if (number > static_cast<uint64_t>(gguf_kind::f64)) {
             return fail(errc::header_malformed, "a value is of kind {}, which GGUF does not have", {number})
                 .at(header_.position() - 4);
         }
@@ -141,7 +136,7 @@ private:
     }
 
     result<void> read_single(gguf_kind kind, cbor_encoder& out) {
-        std::uint64_t bits = 0;
+        uint64_t bits = 0;
         ZTENSOR_TRY(take(width_of(kind), bits));
         switch (kind) {
         case gguf_kind::text: { // what is no UTF-8, as some tokens of vocabularies are, is kept as bytes
@@ -158,13 +153,13 @@ private:
             out.boolean(bits == 1);
             return {};
         case gguf_kind::f32:
-            out.number(static_cast<double>(from_bits<float>(static_cast<std::uint32_t>(bits))));
+            out.number(static_cast<double>(from_bits<float>(static_cast<uint32_t>(bits))));
             return {};
         case gguf_kind::f64:
             out.number(from_bits<double>(bits));
             return {};
         default:
-            is_signed(kind) ? out.integer(from_bits<std::int64_t>(extend_sign(bits, width_of(kind))))
+            is_signed(kind) ? out.integer(from_bits<int64_t>(extend_sign(bits, width_of(kind))))
                             : out.unsigned_integer(bits);
             return {};
         }
@@ -189,31 +184,31 @@ private:
 /// The tensors of a file, without memory of each one's own.
 struct gguf_tensors {
     struct record {
-        std::uint64_t offset;    ///< in the source
-        std::uint32_t name;      ///< where it begins among the names
-        std::uint32_t dimension; ///< where the first begins among the dimensions
-        std::uint32_t type;
-        std::uint8_t name_bytes;
-        std::uint8_t rank;
+        uint64_t offset;    ///< in the source
+        uint32_t name;      ///< where it begins among the names
+        uint32_t dimension; ///< where the first begins among the dimensions
+        uint32_t type;
+        uint8_t name_bytes;
+        uint8_t rank;
     };
     static_assert(sizeof(record) == 24); // what it takes in the file at least
     std::deque<record> records;          ///< which grows without copies, since their number is not known before
-    std::string names;
-    std::vector<std::uint64_t> dimensions; ///< outermost first, as ours
+    string names;
+    vector<uint64_t> dimensions; ///< outermost first, as ours
 
-    [[nodiscard]] std::string_view name_of(const record& tensor) const noexcept {
-        return std::string_view(names).substr(tensor.name, tensor.name_bytes);
+    [[nodiscard]] string_view name_of(const record& tensor) const noexcept {
+        return string_view(names).substr(tensor.name, tensor.name_bytes);
     }
-    [[nodiscard]] span<const std::uint64_t> shape_of(const record& tensor) const noexcept {
+    [[nodiscard]] span<const uint64_t> shape_of(const record& tensor) const noexcept {
         return {dimensions.data() + tensor.dimension, tensor.rank};
     }
 };
 
 /// Which part of a model a file is, as its key-values say. A model in one file has one part, or says nothing of parts.
 struct gguf_part {
-    std::uint64_t number = 0; ///< from 0 on
-    std::uint64_t count = 0;
-    std::optional<std::uint64_t> tensors; ///< of all parts together
+    uint64_t number = 0; ///< from 0 on
+    uint64_t count = 0;
+    optional<uint64_t> tensors; ///< of all parts together
 };
 
 struct gguf_header {
@@ -226,13 +221,13 @@ class gguf_header_reader {
 public:
     /// The header of the file that lies at [begin, end) of `source` and starts with the magic of GGUF. Key-values
     /// become attributes of `index`, unless it is null.
-    gguf_header_reader(const byte_source& source, std::uint64_t begin, std::uint64_t end, std::uint64_t most_bytes,
+    gguf_header_reader(const byte_source& source, uint64_t begin, uint64_t end, uint64_t most_bytes,
                        foreign_index* index)
         : header_(source, begin + magic_bytes, end, most_bytes), index_(index), begin_(begin), size_(end - begin) {}
 
     result<gguf_header> read() {
-        std::uint64_t tensors = 0;
-        std::uint64_t key_values = 0;
+        uint64_t tensors = 0;
+        uint64_t key_values = 0;
         ZTENSOR_TRY(read_version());
         ZTENSOR_TRY(values_.take(8, tensors));
         ZTENSOR_TRY(values_.take(8, key_values));
@@ -241,28 +236,28 @@ public:
                         "the header states {} tensors and {} key-values, more than the file has room for",
                         {tensors, key_values});
         }
-        for (std::uint64_t i = 0; i < key_values; ++i) {
+        for (uint64_t i = 0; i < key_values; ++i) {
             ZTENSOR_TRY(read_key_value());
         }
-        for (std::uint64_t i = 0; i < tensors; ++i) {
+        for (uint64_t i = 0; i < tensors; ++i) {
             ZTENSOR_TRY(read_tensor());
         }
         ZTENSOR_TRY(place_tensors());
         return std::move(found_);
     }
 
-    static constexpr std::uint64_t magic_bytes = 4;
+    static constexpr uint64_t magic_bytes = 4;
 
 private:
-    static constexpr std::uint64_t least_key_value_bytes = 8 + 4 + 1;
-    static constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
-    static constexpr std::uint64_t most_name_bytes = 255; ///< ggml itself takes 63; writers of image models have more
-    static constexpr std::uint64_t most_dimensions = 8;   ///< ggml itself takes 4
-    static constexpr std::size_t most_in_index = std::size_t{1} << 30; ///< bytes of names, or dimensions
+    static constexpr uint64_t least_key_value_bytes = 8 + 4 + 1;
+    static constexpr uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
+    static constexpr uint64_t most_name_bytes = 255; ///< ggml itself takes 63; writers of image models have more
+    static constexpr uint64_t most_dimensions = 8;   ///< ggml itself takes 4
+    static constexpr size_t most_in_index = size_t{1} << 30; ///< bytes of names, or dimensions
 
     /// A version has 16 bits at most: one whose lower half is 0 is one of the other byte order.
     result<void> read_version() {
-        std::uint64_t version = 0;
+        uint64_t version = 0;
         ZTENSOR_TRY(values_.take(4, version));
         if ((version & 0xffff) == 0) {
             found_.is_big_endian = true;
@@ -276,7 +271,7 @@ private:
     }
 
     result<void> read_key_value() {
-        std::uint64_t key_bytes = 0;
+        uint64_t key_bytes = 0;
         bytes_view key_view;
         ZTENSOR_TRY(values_.take(8, key_bytes));
         if (key_bytes == 0 || key_bytes > max_name_bytes) {
@@ -284,22 +279,22 @@ private:
                 .at(header_.position());
         }
         ZTENSOR_TRY(values_.take_bytes(key_bytes, key_view));
-        const std::string key(as_text(key_view)); // the view ends with the next take
+        const string key(as_text(key_view)); // the view ends with the next take
         cbor_encoder dropped;
         cbor_encoder& out = index_ != nullptr ? index_->attribute(key) : dropped;
         if (key == "general.alignment") {
             return values_.read_count(key, gguf_kind::u32, alignment_, out);
         }
-        std::uint64_t* const count = key == "split.no"              ? &found_.part.number
-                                     : key == "split.count"         ? &found_.part.count
-                                     : key == "split.tensors.count" ? &found_.part.tensors.emplace()
-                                                                    : nullptr;
+        uint64_t* const count = key == "split.no"              ? &found_.part.number
+                                : key == "split.count"         ? &found_.part.count
+                                : key == "split.tensors.count" ? &found_.part.tensors.emplace()
+                                                               : nullptr;
         return count != nullptr ? values_.read_count(key, gguf_kind::array, *count, out) : values_.read(out);
     }
 
     result<void> read_tensor() {
         gguf_tensors& tensors = found_.tensors;
-        std::uint64_t name_bytes = 0, rank = 0, type = 0;
+        uint64_t name_bytes = 0, rank = 0, type = 0;
         bytes_view name;
         ZTENSOR_TRY(values_.take(8, name_bytes));
         if (name_bytes > most_name_bytes) {
@@ -312,8 +307,8 @@ private:
             return fail(errc::manifest_too_large, "the names and shapes of all tensors are more than an index holds");
         }
         gguf_tensors::record read = {};
-        read.name = static_cast<std::uint32_t>(tensors.names.size());
-        read.name_bytes = static_cast<std::uint8_t>(name_bytes);
+        read.name = static_cast<uint32_t>(tensors.names.size());
+        read.name_bytes = static_cast<uint8_t>(name_bytes);
         tensors.names += as_text(name);
         ZTENSOR_TRY(values_.take(4, rank));
         if (rank > most_dimensions) {
@@ -321,15 +316,15 @@ private:
                 .in_object(tensors.name_of(read))
                 .at(header_.position());
         }
-        read.rank = static_cast<std::uint8_t>(rank);
-        read.dimension = static_cast<std::uint32_t>(tensors.dimensions.size());
+        read.rank = static_cast<uint8_t>(rank);
+        read.dimension = static_cast<uint32_t>(tensors.dimensions.size());
         tensors.dimensions.resize(read.dimension + read.rank);
-        for (std::size_t i = read.rank; i-- != 0;) { // they are stored fastest first
+        for (size_t i = read.rank; i-- != 0;) { // they are stored fastest first
             ZTENSOR_TRY(values_.take(8, tensors.dimensions[read.dimension + i]));
         }
         ZTENSOR_TRY(values_.take(4, type));
         ZTENSOR_TRY(values_.take(8, read.offset));
-        read.type = static_cast<std::uint32_t>(type);
+        read.type = static_cast<uint32_t>(type);
         tensors.records.push_back(read);
         return {};
     }
@@ -339,7 +334,7 @@ private:
         if (!is_power_of_two(alignment_)) {
             return fail(errc::header_malformed, "general.alignment is {}, no power of two", {alignment_});
         }
-        const std::optional<std::uint64_t> data = checked_align(header_.position() - begin_, alignment_);
+        const optional<uint64_t> data = checked_align(header_.position() - begin_, alignment_);
         for (gguf_tensors::record& each : found_.tensors.records) {
             if (each.name_bytes == 0) {
                 return fail(errc::name_invalid, "the name of a tensor is empty");
@@ -349,7 +344,7 @@ private:
                             {each.offset, alignment_})
                     .in_object(found_.tensors.name_of(each));
             }
-            const std::optional<std::uint64_t> offset = data ? checked_add(*data, each.offset) : std::nullopt;
+            const optional<uint64_t> offset = data ? checked_add(*data, each.offset) : std::nullopt;
             if (!offset || !checked_add(begin_, *offset)) {
                 return fail(errc::out_of_bounds, "the data starts {} bytes into the tensor data, but the file has {}",
                             {each.offset, size_})
@@ -363,9 +358,9 @@ private:
     header_stream header_;
     gguf_values values_{header_};
     foreign_index* index_;
-    std::uint64_t begin_;
-    std::uint64_t size_;
-    std::uint64_t alignment_ = 32;
+    uint64_t begin_;
+    uint64_t size_;
+    uint64_t alignment_ = 32;
     gguf_header found_;
 };
 

@@ -7,6 +7,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/gguf.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/npy.hpp>
@@ -17,11 +18,7 @@
 #include <ztensor/foreign.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -32,7 +29,7 @@ namespace detail {
 //
 // Which importer a file is for, judged by its first bytes, and by its name where these say nothing.
 
-enum class foreign_kind_id : std::uint8_t {
+enum class foreign_kind_id : uint8_t {
     none, ///< a .zt file, or nothing that is imported
     safetensors,
     gguf,
@@ -47,7 +44,7 @@ enum class foreign_kind_id : std::uint8_t {
 /// A ModelProto as every writer starts it: the version of its format in one byte, then the next field that has a
 /// number of one digit.
 [[nodiscard]] inline bool may_be_onnx(bytes_view head) noexcept {
-    constexpr std::byte ir_version_field{0x08};
+    constexpr byte ir_version_field{0x08};
     constexpr unsigned newest_ir_version = 63;
     if (head.size() < 4 || head[0] != ir_version_field) {
         return false;
@@ -60,8 +57,8 @@ enum class foreign_kind_id : std::uint8_t {
 }
 
 /// Such as a Git LFS pointer or an HTML page in place of the file. Signatures that damage may look like don't count.
-[[nodiscard]] inline bool is_something_else(std::string_view text) noexcept {
-    constexpr std::size_t certain_bytes = 4;
+[[nodiscard]] inline bool is_something_else(string_view text) noexcept {
+    constexpr size_t certain_bytes = 4;
     for (const signature& each : foreign_signatures) {
         if (each.start.size() >= certain_bytes && starts_with_ignoring_case(text, each.start)) {
             return true;
@@ -72,26 +69,26 @@ enum class foreign_kind_id : std::uint8_t {
 
 /// Of any generation that this library reads.
 [[nodiscard]] inline bool is_zt(bytes_view head) noexcept {
-    const std::string_view magic = as_text(head).substr(0, magic_bytes);
+    const string_view magic = as_text(head).substr(0, magic_bytes);
     return magic == magic_1 || magic == magic_0_1 || magic == magic_2;
 }
 
 /// A pickle of PyTorch's magic number, of any protocol.
-[[nodiscard]] inline bool is_pt_legacy(std::string_view text) noexcept {
-    constexpr std::string_view magic = "l\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
-    constexpr std::string_view in_digits = "L119547037146038801333356L\n.";
-    constexpr std::size_t most_bytes_in_front = 13; // of the opcodes for a protocol, a frame and a long number
-    const std::size_t at = text.find(magic);
+[[nodiscard]] inline bool is_pt_legacy(string_view text) noexcept {
+    constexpr string_view magic = "l\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+    constexpr string_view in_digits = "L119547037146038801333356L\n.";
+    constexpr size_t most_bytes_in_front = 13; // of the opcodes for a protocol, a frame and a long number
+    const size_t at = text.find(magic);
     return text.substr(0, in_digits.size()) == in_digits ||
            (at != std::string_view::npos && at >= 2 && at <= most_bytes_in_front && text[at - 1] == '\x0a' &&
             text[at - 2] == '\x8a');
 }
 
 /// `head` is the first head_bytes of a file of `file_bytes` bytes, or all of it.
-[[nodiscard]] ZTENSOR_COLD inline foreign_kind_id sniff(bytes_view head, std::uint64_t file_bytes,
-                                                        std::string_view path) noexcept {
-    const std::string_view text = as_text(head);
-    const auto starts_with = [&](std::string_view magic) { return text.substr(0, magic.size()) == magic; };
+[[nodiscard]] ZTENSOR_COLD inline foreign_kind_id sniff(bytes_view head, uint64_t file_bytes,
+                                                        string_view path) noexcept {
+    const string_view text = as_text(head);
+    const auto starts_with = [&](string_view magic) { return text.substr(0, magic.size()) == magic; };
     if (is_zt(head)) {
         return foreign_kind_id::none;
     }
@@ -107,7 +104,7 @@ enum class foreign_kind_id : std::uint8_t {
     if (is_pt_legacy(text)) {
         return foreign_kind_id::pt_legacy;
     }
-    constexpr std::string_view first_of_tar("sys_info\0", 9);
+    constexpr string_view first_of_tar("sys_info\0", 9);
     if (starts_with(first_of_tar)) {
         return foreign_kind_id::pt_tar;
     }
@@ -148,9 +145,9 @@ ZTENSOR_COLD inline result<imported> import_as(foreign_kind_id kind, const forei
 }
 
 ZTENSOR_COLD inline result<foreign_kind_id> sniff(const foreign_file& file) {
-    std::byte head[head_bytes];
-    const std::uint64_t size = file.source->size();
-    const span<std::byte> start(head, static_cast<std::size_t>((std::min<std::uint64_t>)(size, head_bytes)));
+    byte head[head_bytes];
+    const uint64_t size = file.source->size();
+    const span<byte> start(head, static_cast<size_t>((std::min<uint64_t>)(size, head_bytes)));
     ZTENSOR_TRY(file.source->read_at(0, start));
     const foreign_kind_id kind = sniff(start, size, path_text(file.path));
     if (kind != foreign_kind_id::none || is_zt(start)) {

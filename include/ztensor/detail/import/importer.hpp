@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/scan.hpp>
@@ -25,14 +26,9 @@
 #include <ztensor/version.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -48,7 +44,7 @@ public:
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
     /// False if it was met before.
-    [[nodiscard]] bool insert(std::string_view name) {
+    [[nodiscard]] bool insert(string_view name) {
         if (4 * (count_ + 1) > 3 * slots_.size()) {
             grow();
         }
@@ -57,16 +53,16 @@ public:
 
 private:
     /// FNV-1a, of 64 bits. Never 0, which is an empty slot.
-    [[nodiscard]] static std::uint64_t hash_of(std::string_view name) noexcept {
-        std::uint64_t hash = 0xcbf29ce484222325;
+    [[nodiscard]] static uint64_t hash_of(string_view name) noexcept {
+        uint64_t hash = 0xcbf29ce484222325;
         for (const char each : name) {
             hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3;
         }
         return hash != 0 ? hash : 1;
     }
-    [[nodiscard]] bool insert_hash(std::uint64_t hash) noexcept {
-        const std::size_t mask = slots_.size() - 1;
-        std::size_t at = static_cast<std::size_t>(hash ^ hash >> 32) & mask;
+    [[nodiscard]] bool insert_hash(uint64_t hash) noexcept {
+        const size_t mask = slots_.size() - 1;
+        size_t at = static_cast<size_t>(hash ^ hash >> 32) & mask;
         for (; slots_[at] != 0; at = (at + 1) & mask) {
             if (slots_[at] == hash) {
                 return false;
@@ -77,19 +73,19 @@ private:
         return true;
     }
     void grow() {
-        constexpr std::size_t least_slots = 64;
-        const std::vector<std::uint64_t> before =
-            std::exchange(slots_, std::vector<std::uint64_t>(slots_.empty() ? least_slots : 2 * slots_.size()));
+        constexpr size_t least_slots = 64;
+        const vector<uint64_t> before =
+            std::exchange(slots_, vector<uint64_t>(slots_.empty() ? least_slots : 2 * slots_.size()));
         count_ = 0;
-        for (const std::uint64_t each : before) {
+        for (const uint64_t each : before) {
             if (each != 0) {
                 static_cast<void>(insert_hash(each));
             }
         }
     }
 
-    std::vector<std::uint64_t> slots_; ///< a power of two of them
-    std::size_t count_ = 0;
+    vector<uint64_t> slots_; ///< a power of two of them
+    size_t count_ = 0;
 };
 
 // -- foreign index
@@ -99,12 +95,12 @@ private:
 
 /// A range of the source, and what its bytes are. Borrows; only for the length of a call.
 struct foreign_component {
-    std::string_view role = "data";
-    std::string_view dtype; ///< in the words of 1.2
-    std::string_view type;  ///< a logical type; "" for none
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
-    std::string_view digest; ///< "" for none
+    string_view role = "data";
+    string_view dtype; ///< in the words of 1.2
+    string_view type;  ///< a logical type; "" for none
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    string_view digest; ///< "" for none
     bool is_big_endian = false;
 };
 
@@ -114,17 +110,17 @@ public:
     foreign_index() { items_.null(); } // no item stands at the first byte
 
     /// A dense object.
-    void add(std::string_view name, span<const std::uint64_t> dimensions, const foreign_component& data) {
+    void add(string_view name, span<const uint64_t> dimensions, const foreign_component& data) {
         add(name, dimensions, "dense", {&data, 1}, nullptr);
     }
     /// An object of any format; `of_object` may be null.
-    void add(std::string_view name, span<const std::uint64_t> dimensions, std::string_view format,
+    void add(string_view name, span<const uint64_t> dimensions, string_view format,
              span<const foreign_component> components, const attributes* of_object) {
         object_record object;
         object.name = put(name);
         object.shape = here();
         items_.begin_array(dimensions.size());
-        for (const std::uint64_t dimension : dimensions) {
+        for (const uint64_t dimension : dimensions) {
             items_.unsigned_integer(dimension);
         }
         object.format_word = put(format);
@@ -133,7 +129,7 @@ public:
             object.attributes = here();
             encode_attributes(items_, *of_object);
         }
-        object.component_count = static_cast<std::uint32_t>(components.size());
+        object.component_count = static_cast<uint32_t>(components.size());
         objects_.push_back(object);
         for (const foreign_component& each : components) {
             component_record part;
@@ -149,7 +145,7 @@ public:
     }
 
     /// An attribute of the file: its key; the caller appends the value, one item, to what this gives.
-    [[nodiscard]] cbor_encoder& attribute(std::string_view key) {
+    [[nodiscard]] cbor_encoder& attribute(string_view key) {
         ++attribute_count_;
         attributes_.text(key);
         return attributes_;
@@ -158,31 +154,29 @@ public:
     void has_attributes() noexcept { has_attributes_ = true; }
 
     /// Something that becomes neither an object nor an attribute, and why: see skipped_item.
-    void skip(std::string_view name, std::string_view where, std::string why) {
+    void skip(string_view name, string_view where, string why) {
         skipped_.push_back({utf8_of(name), utf8_of(where), std::move(why)});
     }
     /// All that was skipped, which goes to imported::skipped.
-    [[nodiscard]] std::vector<skipped_item> take_skipped() noexcept { return std::move(skipped_); }
+    [[nodiscard]] vector<skipped_item> take_skipped() noexcept { return std::move(skipped_); }
 
     /// Where the name of the object that is added next will stand, and one that stands there.
-    [[nodiscard]] std::size_t next_place() const noexcept { return items_.size(); }
-    [[nodiscard]] std::string_view name_at(std::size_t place) const noexcept {
-        return text_at(items_.bytes().data() + place);
-    }
+    [[nodiscard]] size_t next_place() const noexcept { return items_.size(); }
+    [[nodiscard]] string_view name_at(size_t place) const noexcept { return text_at(items_.bytes().data() + place); }
 
     /// Bytes that the items take so far, for importers whose headers could grow in them.
-    [[nodiscard]] std::size_t bytes() const noexcept { return items_.size() + attributes_.size(); }
+    [[nodiscard]] size_t bytes() const noexcept { return items_.size() + attributes_.size(); }
 
     /// All of it. Errors: manifest_too_large, out_of_memory.
-    ZTENSOR_COLD result<model_draft> finish(std::uint64_t max_manifest_bytes) {
+    ZTENSOR_COLD result<model_draft> finish(uint64_t max_manifest_bytes) {
         model_draft draft;
         if (has_attributes_ || attribute_count_ != 0) {
             draft.attributes = here();
             items_.begin_map(attribute_count_);
             items_.encoded(attributes_.bytes());
         }
-        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions of items have 32 bits
-        const std::uint64_t size = items_.size();
+        constexpr uint64_t most_bytes = uint64_t{1} << 30; // positions of items have 32 bits
+        const uint64_t size = items_.size();
         if (size > (std::min)(most_bytes, max_manifest_bytes)) {
             return fail(errc::manifest_too_large, "the index of the file takes {} bytes, more than the {} allowed",
                         {size, (std::min)(most_bytes, max_manifest_bytes)});
@@ -197,12 +191,12 @@ public:
     }
 
 private:
-    [[nodiscard]] static std::string utf8_of(std::string_view text) {
+    [[nodiscard]] static string utf8_of(string_view text) {
         if (is_utf8(text)) {
-            return std::string(text);
+            return string(text);
         }
         constexpr char digits[] = "0123456789abcdef";
-        std::string escaped;
+        string escaped;
         for (const char each : text) {
             const auto byte = static_cast<unsigned char>(each);
             if (byte < 0x80) {
@@ -214,20 +208,20 @@ private:
         return escaped;
     }
 
-    [[nodiscard]] index_item here() const noexcept { return {static_cast<std::uint32_t>(items_.size())}; }
-    index_item put(std::string_view word) {
+    [[nodiscard]] index_item here() const noexcept { return {static_cast<uint32_t>(items_.size())}; }
+    index_item put(string_view word) {
         const index_item item = here();
         items_.text(word);
         return item;
     }
-    index_item put_unless_empty(std::string_view word) { return word.empty() ? index_item() : put(word); }
+    index_item put_unless_empty(string_view word) { return word.empty() ? index_item() : put(word); }
 
     cbor_encoder items_;
     cbor_encoder attributes_;
-    std::vector<object_record> objects_;
-    std::vector<component_record> components_;
-    std::vector<skipped_item> skipped_;
-    std::uint64_t attribute_count_ = 0;
+    vector<object_record> objects_;
+    vector<component_record> components_;
+    vector<skipped_item> skipped_;
+    uint64_t attribute_count_ = 0;
     bool has_attributes_ = false;
 };
 
@@ -247,22 +241,22 @@ struct imported {
     container_kind kind = container_kind::zt;
     /// The file, or an assembled_source that starts with it: what the index's offsets count in.
     std::shared_ptr<const byte_source> source;
-    model_draft index;                       ///< see foreign_index
-    std::vector<digest_cover> digest_covers; ///< in any order; of blobs whose digest is of more than their own bytes
-    std::vector<skipped_item> skipped;       ///< see foreign_index::skip()
-    bool blobs_may_overlap = false;          ///< as views of one storage do; else only equal ranges may
+    model_draft index;                  ///< see foreign_index
+    vector<digest_cover> digest_covers; ///< in any order; of blobs whose digest is of more than their own bytes
+    vector<skipped_item> skipped;       ///< see foreign_index::skip()
+    bool blobs_may_overlap = false;     ///< as views of one storage do; else only equal ranges may
 };
 
 /// Reads `size` bytes at `offset` of a header into memory of our own. Errors: truncated, if the file does not hold
 /// them; out_of_memory; what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<byte_buffer> read_header(const byte_source& source, std::uint64_t offset,
-                                                                  std::uint64_t size) {
+[[nodiscard]] ZTENSOR_COLD inline result<byte_buffer> read_header(const byte_source& source, uint64_t offset,
+                                                                  uint64_t size) {
     if (!fits(offset, size, source.size())) {
         return fail(errc::truncated, "the file's header takes {} bytes from byte {} on, but the file has only {}",
                     {size, offset, source.size()});
     }
     byte_buffer bytes;
-    if (!fits_address_space(size) || !bytes.allocate(static_cast<std::size_t>(size))) {
+    if (!fits_address_space(size) || !bytes.allocate(static_cast<size_t>(size))) {
         return fail(errc::out_of_memory, "no memory for a header of {} bytes", {size});
     }
     ZTENSOR_TRY(source.read_at(offset, bytes.writable_bytes()));

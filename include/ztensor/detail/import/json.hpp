@@ -5,13 +5,11 @@
 #define ZTENSOR_DETAIL_IMPORT_JSON_HPP
 
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/version.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 #include <utility>
 
 // -- json
@@ -36,12 +34,12 @@ public:
     json_listener& operator=(const json_listener&) = delete;
 
     [[nodiscard]] virtual bool begin_object() = 0;
-    [[nodiscard]] virtual bool key(std::string_view name) = 0;
+    [[nodiscard]] virtual bool key(string_view name) = 0;
     [[nodiscard]] virtual bool end_object() = 0;
     [[nodiscard]] virtual bool begin_array() = 0;
     [[nodiscard]] virtual bool end_array() = 0;
-    [[nodiscard]] virtual bool unsigned_integer(std::uint64_t value) = 0;
-    [[nodiscard]] virtual bool text(std::string_view value) = 0;
+    [[nodiscard]] virtual bool unsigned_integer(uint64_t value) = 0;
+    [[nodiscard]] virtual bool text(string_view value) = 0;
     [[nodiscard]] virtual bool boolean(bool) { return other("a truth value"); }
     /// A value of any other kind, such as "a negative number".
     [[nodiscard]] virtual bool other(const char* what) = 0;
@@ -63,8 +61,8 @@ public:
 
     bool null() { return to_.null(); }
     bool boolean(bool value) { return to_.boolean(value); }
-    bool number_integer(std::int64_t) { return to_.other("a negative number"); }
-    bool number_unsigned(std::uint64_t value) { return to_.unsigned_integer(value); }
+    bool number_integer(int64_t) { return to_.other("a negative number"); }
+    bool number_unsigned(uint64_t value) { return to_.unsigned_integer(value); }
     template <class Text>
     bool number_float(double, const Text&) {
         return to_.other("a number that is no integer of 64 bits");
@@ -77,16 +75,16 @@ public:
     bool binary(const Binary&) {
         return to_.other("bytes"); // which JSON has not
     }
-    bool start_object(std::size_t) { return to_.begin_object(); }
+    bool start_object(size_t) { return to_.begin_object(); }
     template <class Text>
     bool key(const Text& name) {
         return to_.key(name);
     }
     bool end_object() { return to_.end_object(); }
-    bool start_array(std::size_t) { return to_.begin_array(); }
+    bool start_array(size_t) { return to_.begin_array(); }
     bool end_array() { return to_.end_array(); }
     template <class Text, class Exception>
-    bool parse_error(std::size_t position, const Text&, const Exception&) {
+    bool parse_error(size_t position, const Text&, const Exception&) {
         position_ = position;
         is_malformed_ = true;
         return false;
@@ -94,18 +92,18 @@ public:
 
     [[nodiscard]] bool is_malformed() const noexcept { return is_malformed_; }
     /// Of the fault: the first character is 1.
-    [[nodiscard]] std::size_t position() const noexcept { return position_; }
+    [[nodiscard]] size_t position() const noexcept { return position_; }
 
 private:
     json_listener& to_;
-    std::size_t position_ = 0;
+    size_t position_ = 0;
     bool is_malformed_ = false;
 };
 
 /// Tells `to` what `text` says, which is one value and nothing behind it. Errors: json_malformed, and what the listener
 /// says. Throws std::bad_alloc.
-ZTENSOR_COLD inline result<void> parse_json(std::string_view text, json_listener& to) {
-    if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) { // which nlohmann takes for the end
+ZTENSOR_COLD inline result<void> parse_json(string_view text, json_listener& to) {
+    if (const size_t nul = text.find('\0'); nul != std::string_view::npos) { // which nlohmann takes for the end
         return fail(errc::json_malformed, "no well-formed JSON stands at character {}", {nul + 1});
     }
     json_events events(to);
@@ -120,7 +118,7 @@ ZTENSOR_COLD inline result<void> parse_json(std::string_view text, json_listener
 
 #else
 
-ZTENSOR_COLD inline result<void> parse_json(std::string_view, json_listener&) {
+ZTENSOR_COLD inline result<void> parse_json(string_view, json_listener&) {
     return fail(errc::not_built_in,
                 "this file has a header of JSON, and the library was built without nlohmann/json, which reads that");
 }
@@ -132,7 +130,7 @@ ZTENSOR_COLD inline result<void> parse_json(std::string_view, json_listener&) {
 // The fast way through JSON as programs write it: no spaces, no escapes, no characters beyond ASCII, no numbers but
 // whole ones. Anything else is left to json.hpp, which tells a listener the same of it; this takes a fifth of the time.
 
-enum class plain_outcome : std::uint8_t {
+enum class plain_outcome : uint8_t {
     done,      ///< all was told
     refused,   ///< the listener did not want to go on, for good
     not_plain, ///< what was told is of no use: start anew with parse_json() and another listener
@@ -141,7 +139,7 @@ enum class plain_outcome : std::uint8_t {
 /// Characters that a plain string holds.
 inline constexpr std::array<bool, 256> plain_characters = [] {
     std::array<bool, 256> table{};
-    for (std::size_t c = 0x20; c < 0x7f; ++c) {
+    for (size_t c = 0x20; c < 0x7f; ++c) {
         table[c] = c != '"' && c != '\\';
     }
     return table;
@@ -151,8 +149,7 @@ inline constexpr std::array<bool, 256> plain_characters = [] {
 template <class Listener>
 class plain_json {
 public:
-    plain_json(std::string_view text, Listener& to) noexcept
-        : at_(text.data()), end_(text.data() + text.size()), to_(to) {}
+    plain_json(string_view text, Listener& to) noexcept : at_(text.data()), end_(text.data() + text.size()), to_(to) {}
 
     [[nodiscard]] plain_outcome run() {
         while (take_value()) {
@@ -167,7 +164,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_depth = 8;
+    static constexpr size_t most_depth = 8;
 
     bool odd() noexcept {
         is_odd_ = true;
@@ -190,7 +187,7 @@ private:
                 return odd();
             }
             if (*at_ == '"') {
-                std::string_view text;
+                string_view text;
                 return take_text(text) && told(to_.text(text));
             }
             if (*at_ != '{' && *at_ != '[') {
@@ -211,7 +208,7 @@ private:
     }
 
     bool take_key() {
-        std::string_view name;
+        string_view name;
         return take_text(name) && (take(':') || odd()) && told(to_.key(name));
     }
 
@@ -233,7 +230,7 @@ private:
         return true;
     }
 
-    bool take_text(std::string_view& text) noexcept {
+    bool take_text(string_view& text) noexcept {
         if (!take('"')) {
             return odd();
         }
@@ -241,16 +238,16 @@ private:
         while (at_ != end_ && plain_characters[static_cast<unsigned char>(*at_)]) {
             ++at_;
         }
-        text = {begin, static_cast<std::size_t>(at_ - begin)};
+        text = {begin, static_cast<size_t>(at_ - begin)};
         return take('"') || odd();
     }
 
     bool take_number() {
         constexpr std::ptrdiff_t most_digits = 19; // any such number fits 64 bits
         const char* const begin = at_;
-        std::uint64_t value = 0;
+        uint64_t value = 0;
         for (; at_ != end_ && *at_ >= '0' && *at_ <= '9' && at_ - begin < most_digits; ++at_) {
-            value = value * 10 + static_cast<std::uint64_t>(*at_ - '0');
+            value = value * 10 + static_cast<uint64_t>(*at_ - '0');
         }
         const bool is_plain = at_ != begin && (*begin != '0' || at_ - begin == 1) && at_ != end_ &&
                               (*at_ == ',' || *at_ == ']' || *at_ == '}');
@@ -261,7 +258,7 @@ private:
     const char* end_;
     Listener& to_;
     std::array<bool, most_depth> is_object_{};
-    std::size_t depth_ = 0;
+    size_t depth_ = 0;
     bool is_odd_ = false;
     bool is_refused_ = false;
 };

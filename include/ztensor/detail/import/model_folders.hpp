@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/json.hpp>
 #include <ztensor/detail/import/shared.hpp>
@@ -17,16 +18,10 @@
 #include <ztensor/result.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -39,20 +34,20 @@ namespace detail {
 
 /// The parts of a model among the files of a folder.
 struct numbered_model {
-    std::set<std::uint64_t> numbers;
-    std::uint64_t count = 0;
-    std::size_t before_bytes = 0; ///< of the name, up to the number
-    std::size_t digits = 0;       ///< of the longest number
+    std::set<uint64_t> numbers;
+    uint64_t count = 0;
+    size_t before_bytes = 0; ///< of the name, up to the number
+    size_t digits = 0;       ///< of the longest number
 };
 
 /// `pattern` is the name of each part with a "*" in place of the number. Parts are counted from 1 on, and by some from
 /// 0 on.
-ZTENSOR_COLD inline result<void> check_numbered_model(const std::string& pattern, const numbered_model& parts) {
-    const auto name_of = [&](std::uint64_t number) {
-        return std::string(pattern).replace(parts.before_bytes, 1, padded(number, parts.digits));
+ZTENSOR_COLD inline result<void> check_numbered_model(const string& pattern, const numbered_model& parts) {
+    const auto name_of = [&](uint64_t number) {
+        return string(pattern).replace(parts.before_bytes, 1, padded(number, parts.digits));
     };
-    const std::uint64_t count = parts.count;
-    const std::uint64_t first = *parts.numbers.begin() == 0 ? 0 : 1, end = first + count;
+    const uint64_t count = parts.count;
+    const uint64_t first = *parts.numbers.begin() == 0 ? 0 : 1, end = first + count;
     if (*parts.numbers.rbegin() >= end) {
         return fail(errc::invalid_argument, "the file {} says that it is one of {}",
                     {in_quotes(name_of(*parts.numbers.rbegin())), count});
@@ -60,29 +55,29 @@ ZTENSOR_COLD inline result<void> check_numbered_model(const std::string& pattern
     if (parts.numbers.size() == count) {
         return {};
     }
-    constexpr std::size_t most_told = 20;
-    const std::uint64_t absent = count - parts.numbers.size();
-    std::string missing;
-    std::size_t told = 0;
-    for (std::uint64_t number = first; number != end && told != most_told; ++number) {
+    constexpr size_t most_told = 20;
+    const uint64_t absent = count - parts.numbers.size();
+    string missing;
+    size_t told = 0;
+    for (uint64_t number = first; number != end && told != most_told; ++number) {
         if (parts.numbers.count(number) == 0) {
             missing += sentence("{}part {} of {}, {}: it is missing",
                                 {told == 0 ? "" : "; ", number, count, in_quotes(name_of(number))});
             ++told;
         }
     }
-    const std::uint64_t untold = absent - told;
+    const uint64_t untold = absent - told;
     return fail(errc::shard_missing, "{}{}", {missing, untold == 0 ? "" : sentence("; and {} more", {untold})});
 }
 
 /// Whether the files of a folder without an index are one model, as far as their names tell. Errors: shard_missing for
 /// parts that are missing, each by its number; invalid_argument if there are several models.
-ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& files) {
-    std::map<std::string, numbered_model> models; // by their patterns, such as "model-*-of-00003.safetensors"
-    std::string patterns;                         // in quotes and after commas
+ZTENSOR_COLD inline result<void> check_parts(const vector<native_path>& files) {
+    std::map<string, numbered_model> models; // by their patterns, such as "model-*-of-00003.safetensors"
+    string patterns;                         // in quotes and after commas
     for (const native_path& each : files) {
-        const std::string file = path_text(each);
-        if (const std::optional<numbered_name> name = numbered_name::parse(file)) {
+        const string file = path_text(each);
+        if (const optional<numbered_name> name = numbered_name::parse(file)) {
             numbered_model& of = models[name->name_of("*")];
             of.before_bytes = name->before.size();
             of.count = parse_decimal(name->count).value_or(0);
@@ -106,23 +101,23 @@ ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& fil
 // What is said of a folder that is no set of files: of several models, or of none.
 
 /// Names of files, in quotes and after commas; not all of very many.
-[[nodiscard]] ZTENSOR_COLD inline std::string told_names(const std::vector<native_path>& names) {
-    constexpr std::size_t most_told = 20;
-    std::string all;
-    for (std::size_t i = 0; i < (std::min)(names.size(), most_told); ++i) {
+[[nodiscard]] ZTENSOR_COLD inline string told_names(const vector<native_path>& names) {
+    constexpr size_t most_told = 20;
+    string all;
+    for (size_t i = 0; i < (std::min)(names.size(), most_told); ++i) {
         all += (i == 0 ? "" : ", ") + quote(path_text(names[i]));
     }
     return names.size() > most_told ? all + ", ..." : all;
 }
 
 /// A folder of several indices.
-[[nodiscard]] ZTENSOR_COLD inline error several_indices(const std::vector<native_path>& indices) {
+[[nodiscard]] ZTENSOR_COLD inline error several_indices(const vector<native_path>& indices) {
     return fail(errc::invalid_argument, "the folder holds several models, by the indices {}: open one of these",
                 {told_names(indices)});
 }
 
 /// Files of which `why` says that objects of one name are in several.
-[[nodiscard]] ZTENSOR_COLD inline error several_models(const std::vector<native_path>& files, const error& why) {
+[[nodiscard]] ZTENSOR_COLD inline error several_models(const vector<native_path>& files, const error& why) {
     return fail(why.code(), "the folder holds several models, or one in several files, {}: open one of them. {}",
                 {told_names(files), why.sentence()})
         .in_file(why.path());
@@ -132,8 +127,8 @@ ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& fil
 /// order, and `is_of_model` tells names of such files.
 template <class Predicate>
 [[nodiscard]] ZTENSOR_COLD error no_model_in(const directory& folder, const native_path& path,
-                                             const std::vector<native_path>& names, const Predicate& is_of_model) {
-    std::vector<native_path> below;
+                                             const vector<native_path>& names, const Predicate& is_of_model) {
+    vector<native_path> below;
     for (const native_path& each : names) {
         const result<file_status> status = folder.status(each);
         const bool is_link = !folder.os().link_target(folder.place(), each).failure;
@@ -144,7 +139,7 @@ template <class Predicate>
         if (!opened) {
             continue;
         }
-        const os_answer<std::vector<native_path>> there = opened->os().list(opened->place());
+        const os_answer<vector<native_path>> there = opened->os().list(opened->place());
         if (std::any_of(there.value.begin(), there.value.end(), is_of_model)) {
             below.push_back(each);
         }
@@ -161,29 +156,29 @@ template <class Predicate>
 // hostile: each must be that of a file beside the index, or in a folder there.
 
 struct shard_entry {
-    std::string name; ///< of an object
-    std::size_t file; ///< in shard_index::files
+    string name; ///< of an object
+    size_t file; ///< in shard_index::files
 };
 
 /// The largest index that is read, whatever max_manifest_bytes allows, because its entries take several times as much
 /// memory as their text. An index of a million tensors has about 100 MB.
-inline constexpr std::uint64_t max_shard_index_bytes = std::uint64_t{128} << 20;
+inline constexpr uint64_t max_shard_index_bytes = uint64_t{128} << 20;
 
 /// What an index says.
 struct shard_index {
-    std::vector<std::string> files; ///< sorted, each once
-    std::vector<shard_entry> entries;
+    vector<string> files; ///< sorted, each once
+    vector<shard_entry> entries;
 };
 
 /// A path of a file beside the index, or in a folder there.
-[[nodiscard]] inline bool is_file_below(std::string_view path) noexcept {
-    const std::string_view last = path.substr(path.find_last_of('/') + 1);
+[[nodiscard]] inline bool is_file_below(string_view path) noexcept {
+    const string_view last = path.substr(path.find_last_of('/') + 1);
     return is_path_below(path) && !last.empty() && last != ".";
 }
 
 class shard_index_listener final : public json_listener {
 public:
-    explicit shard_index_listener(std::uint64_t max_objects) noexcept : max_objects_(max_objects) {}
+    explicit shard_index_listener(uint64_t max_objects) noexcept : max_objects_(max_objects) {}
 
     /// What was read, checked. Errors: schema_missing, duplicate_key.
     result<shard_index> finish() {
@@ -191,7 +186,7 @@ public:
             return fail(errc::schema_missing, "the index lacks \"weight_map\"");
         }
         shard_index found;
-        std::vector<std::size_t> places(files_.size()); // by the order in which the files were met
+        vector<size_t> places(files_.size()); // by the order in which the files were met
         for (const auto& [file, met] : files_) {
             places[met] = found.files.size();
             found.files.push_back(file);
@@ -200,7 +195,7 @@ public:
             each.file = places[each.file];
         }
         found.entries = std::move(entries_);
-        if (const std::optional<std::string_view> twin = find_same_name(found.entries)) {
+        if (const optional<string_view> twin = find_same_name(found.entries)) {
             return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
         }
         return found;
@@ -219,7 +214,7 @@ public:
         --depth_;
         return true;
     }
-    [[nodiscard]] bool key(std::string_view name) override {
+    [[nodiscard]] bool key(string_view name) override {
         if (depth_ == 1) {
             is_map_ = name == "weight_map";
             if (is_map_ && std::exchange(has_map_, true)) {
@@ -238,7 +233,7 @@ public:
         --depth_;
         return true;
     }
-    [[nodiscard]] bool text(std::string_view value) override {
+    [[nodiscard]] bool text(string_view value) override {
         if (!is_in_map_) {
             return other("text");
         }
@@ -252,11 +247,11 @@ public:
             why_ = fail(errc::limit_exceeded, "the index names more than {} objects", {max_objects_});
             return false;
         }
-        const std::size_t met = files_.size();
+        const size_t met = files_.size();
         entries_.push_back({name_, files_.emplace(value, met).first->second});
         return true;
     }
-    [[nodiscard]] bool unsigned_integer(std::uint64_t) override { return other("a number"); }
+    [[nodiscard]] bool unsigned_integer(uint64_t) override { return other("a number"); }
     [[nodiscard]] bool null() override { return other("null"); }
     [[nodiscard]] bool other(const char* what) override {
         return depth_ != 0 && !is_within_map() ? true : refuse_kind(what);
@@ -272,11 +267,11 @@ private:
         return false;
     }
 
-    std::uint64_t max_objects_;
-    std::vector<shard_entry> entries_;
-    std::map<std::string, std::size_t, std::less<>> files_; ///< each with how many were met before it
-    std::string name_;
-    std::size_t depth_ = 0;
+    uint64_t max_objects_;
+    vector<shard_entry> entries_;
+    std::map<string, size_t, std::less<>> files_; ///< each with how many were met before it
+    string name_;
+    size_t depth_ = 0;
     bool is_map_ = false;    ///< the value that comes next is the map
     bool is_in_map_ = false; ///< within it
     bool has_map_ = false;
@@ -286,8 +281,8 @@ private:
 /// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
 /// duplicate_key, name_invalid; what the source says.
 ZTENSOR_COLD inline result<shard_index> read_shard_index(const byte_source& source, const read_options& options) {
-    const std::uint64_t size = source.size();
-    const std::uint64_t most_bytes = (std::min)(options.max_manifest_bytes_, max_shard_index_bytes);
+    const uint64_t size = source.size();
+    const uint64_t most_bytes = (std::min)(options.max_manifest_bytes_, max_shard_index_bytes);
     if (size > most_bytes) {
         return fail(errc::manifest_too_large, "the index takes {} bytes, more than the {} allowed", {size, most_bytes});
     }

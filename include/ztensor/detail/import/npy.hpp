@@ -8,6 +8,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/npy_header.hpp>
 #include <ztensor/detail/import/shared.hpp>
@@ -20,13 +21,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -39,23 +35,22 @@ namespace detail {
 /// The header of the .npy file of `size` bytes of which `read(destination)` gives the first. Of an array of no numbers
 /// the rest is not looked at. Errors: as its parts; truncated; unclaimed_bytes.
 template <class ReadStart>
-result<npy_header> read_npy_header(std::string_view array, std::uint64_t size, bool may_have_more,
-                                   const ReadStart& read) {
-    std::array<std::byte, npy_preamble_bytes> start = {};
-    const span<std::byte> there(start.data(), static_cast<std::size_t>((std::min<std::uint64_t>)(size, start.size())));
+result<npy_header> read_npy_header(string_view array, uint64_t size, bool may_have_more, const ReadStart& read) {
+    std::array<byte, npy_preamble_bytes> start = {};
+    const span<byte> there(start.data(), static_cast<size_t>((std::min<uint64_t>)(size, start.size())));
     ZTENSOR_TRY(read(there));
     ZTENSOR_TRY_ASSIGN(const npy_preamble preamble, read_npy_preamble(there));
-    const std::uint64_t data_begin = preamble.header_begin + preamble.header_bytes;
+    const uint64_t data_begin = preamble.header_begin + preamble.header_bytes;
     if (data_begin > size) {
         return fail(errc::truncated, "the header of the .npy file ends at byte {}, but there are {}",
                     {data_begin, size});
     }
     ZTENSOR_TRY_ASSIGN(byte_buffer head, allocate_bytes(data_begin, "a header"));
     ZTENSOR_TRY(read(head.writable_bytes()));
-    const std::string_view text = as_text(head.bytes()).substr(static_cast<std::size_t>(preamble.header_begin));
+    const string_view text = as_text(head.bytes()).substr(static_cast<size_t>(preamble.header_begin));
     ZTENSOR_TRY_ASSIGN(npy_header header, npy_header_parser(text, array).parse());
     header.data_begin = data_begin;
-    const std::uint64_t there_bytes = size - data_begin;
+    const uint64_t there_bytes = size - data_begin;
     if (header.element.is_readable() && header.data_bytes > there_bytes) {
         return fail(errc::truncated, "the array takes {} bytes, but {} follow its header",
                     {header.data_bytes, there_bytes});
@@ -68,13 +63,12 @@ result<npy_header> read_npy_header(std::string_view array, std::uint64_t size, b
 
 /// Enters an array whose elements lie at `offset` of `all`. Where these are bytes without a meaning, there is one
 /// dimension more if each has several, and an attribute says how NumPy calls them.
-ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, assembled_source& all,
-                                                        std::string_view name, const npy_header& header,
-                                                        std::uint64_t offset, std::string_view digest) {
+ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, assembled_source& all, string_view name,
+                                                        const npy_header& header, uint64_t offset, string_view digest) {
     const npy_type* const type = header.element.type;
     foreign_component data;
-    data.dtype = type != nullptr ? type->dtype : std::string_view("u8");
-    data.type = type != nullptr ? type->type : std::string_view();
+    data.dtype = type != nullptr ? type->dtype : string_view("u8");
+    data.type = type != nullptr ? type->type : string_view();
     data.offset = offset;
     data.length = header.data_bytes;
     data.digest = digest;
@@ -83,10 +77,10 @@ ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, as
         strided_shape lies;
         lies.sizes.assign(header.dimensions.begin(), header.dimensions.end());
         lies.use_fortran_order();
-        ZTENSOR_TRY_ASSIGN(data.offset, all.add(std::make_unique<strided_elements>(
-                                                    all, offset, std::move(lies),
-                                                    static_cast<std::size_t>(header.element_bytes()), false),
-                                                data.length));
+        ZTENSOR_TRY_ASSIGN(
+            data.offset, all.add(std::make_unique<strided_elements>(all, offset, std::move(lies),
+                                                                    static_cast<size_t>(header.element_bytes()), false),
+                                 data.length));
     }
     if (type != nullptr) {
         index.add(name, header.dimensions, data);
@@ -106,21 +100,21 @@ ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, as
 }
 
 /// Of a path: its last part without the ending, as the one array is called.
-[[nodiscard]] ZTENSOR_COLD inline std::string stem_of(std::string_view path) {
-    const std::size_t folder = path.find_last_of("/\\");
-    const std::string_view name = folder == std::string_view::npos ? path : path.substr(folder + 1);
-    const std::size_t dot = name.rfind('.');
-    const std::string_view stem = dot == std::string_view::npos || dot == 0 ? name : name.substr(0, dot);
-    return std::string(stem.empty() || !is_utf8(stem) ? std::string_view("array") : stem);
+[[nodiscard]] ZTENSOR_COLD inline string stem_of(string_view path) {
+    const size_t folder = path.find_last_of("/\\");
+    const string_view name = folder == std::string_view::npos ? path : path.substr(folder + 1);
+    const size_t dot = name.rfind('.');
+    const string_view stem = dot == std::string_view::npos || dot == 0 ? name : name.substr(0, dot);
+    return string(stem.empty() || !is_utf8(stem) ? string_view("array") : stem);
 }
 
 /// Errors: those of the header, unknown_dtype, truncated, unclaimed_bytes.
 ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
     const byte_source& source = *file.source;
-    const std::string name = stem_of(path_text(file.path));
+    const string name = stem_of(path_text(file.path));
     ZTENSOR_TRY_ASSIGN(const npy_header header,
                        read_npy_header(name, source.size(), file.options.allow_unclaimed_bytes_,
-                                       [&](span<std::byte> destination) { return source.read_at(0, destination); }));
+                                       [&](span<byte> destination) { return source.read_at(0, destination); }));
     if (!header.element.is_readable()) {
         return header.why_not();
     }
@@ -131,10 +125,10 @@ ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
 }
 
 /// What the array of an entry is called that has the name of one; else "".
-[[nodiscard]] inline std::string_view npy_entry_name(const zip_entry& entry) noexcept {
-    constexpr std::string_view ending = ".npy";
-    const std::size_t size = entry.name.size() - (std::min)(entry.name.size(), ending.size());
-    return entry.name.substr(size) == ending ? entry.name.substr(0, size) : std::string_view();
+[[nodiscard]] inline string_view npy_entry_name(const zip_entry& entry) noexcept {
+    constexpr string_view ending = ".npy";
+    const size_t size = entry.name.size() - (std::min)(entry.name.size(), ending.size());
+    return entry.name.substr(size) == ending ? entry.name.substr(0, size) : string_view();
 }
 
 /// Whether an entry is an array, by its name or, as NumPy has it, by how it starts.
@@ -142,15 +136,15 @@ ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
     if (!npy_entry_name(entry).empty()) {
         return true;
     }
-    std::array<std::byte, npy_magic.size()> start = {};
+    std::array<byte, npy_magic.size()> start = {};
     return entry.size >= start.size() && read_start(archive, entry, start) && as_text(start) == npy_magic;
 }
 
 /// Bytes that are no array.
 ZTENSOR_COLD inline result<void> import_npz_bytes(const zip_entry& entry, foreign_index& index, assembled_source& all) {
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t content, place_content(all, entry));
-    const std::string digest = digest_text_of(entry);
-    const std::uint64_t dimensions[] = {entry.size};
+    ZTENSOR_TRY_ASSIGN(const uint64_t content, place_content(all, entry));
+    const string digest = digest_text_of(entry);
+    const uint64_t dimensions[] = {entry.size};
     foreign_component bytes;
     bytes.dtype = "u8";
     bytes.offset = content;
@@ -163,24 +157,24 @@ ZTENSOR_COLD inline result<void> import_npz_bytes(const zip_entry& entry, foreig
 /// An array, or that it was skipped.
 ZTENSOR_COLD inline result<void> import_npz_array(const foreign_file& file, const zip_entry& entry,
                                                   foreign_index& index, assembled_source& all,
-                                                  std::vector<digest_cover>& covers) {
-    const std::string_view stem = npy_entry_name(entry);
-    const std::string_view name = stem.empty() ? entry.name : stem;
+                                                  vector<digest_cover>& covers) {
+    const string_view stem = npy_entry_name(entry);
+    const string_view name = stem.empty() ? entry.name : stem;
     const result<npy_header> header = read_npy_header(
-        name, entry.size, false, [&](span<std::byte> start) { return read_start(*file.source, entry, start); });
+        name, entry.size, false, [&](span<byte> start) { return read_start(*file.source, entry, start); });
     if (!header && header.error().code() != errc::limit_exceeded) {
         return header.error();
     }
     if (!header || !header->element.is_readable()) {
-        index.skip(name, "", std::string((header ? header->why_not() : header.error()).sentence()));
+        index.skip(name, "", string((header ? header->why_not() : header.error()).sentence()));
         return {};
     }
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t content, place_content(all, entry));
-    const auto front_bytes = static_cast<std::size_t>(header->data_begin);
+    ZTENSOR_TRY_ASSIGN(const uint64_t content, place_content(all, entry));
+    const auto front_bytes = static_cast<size_t>(header->data_begin);
     // A transposed array is never looked at where it lies.
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t elements, header->is_transposed() ? make_content(all, entry, front_bytes)
-                                                                             : place_content(all, entry, front_bytes));
-    const std::string digest = digest_text_of(entry);
+    ZTENSOR_TRY_ASSIGN(const uint64_t elements, header->is_transposed() ? make_content(all, entry, front_bytes)
+                                                                        : place_content(all, entry, front_bytes));
+    const string digest = digest_text_of(entry);
     ZTENSOR_TRY_ASSIGN(const foreign_component data, enter_npy(index, all, name, *header, elements, digest));
     covers.push_back({data.offset, data.length, content, entry.size});
     return {};
@@ -191,7 +185,7 @@ ZTENSOR_COLD inline result<void> import_npz_array(const foreign_file& file, cons
 // ZIP archives that are neither NumPy's nor PyTorch's: what they are, told by the names of their entries.
 
 struct zip_kind {
-    std::string_view mark; ///< an entry's path, or the end of one behind a slash if it starts with "*/"
+    string_view mark; ///< an entry's path, or the end of one behind a slash if it starts with "*/"
     const char* what;
 };
 
@@ -217,7 +211,7 @@ inline constexpr zip_kind zip_kinds[] = {
     {"zarr.json", "a store of Zarr"},
 };
 
-[[nodiscard]] inline bool is_mark(std::string_view mark, std::string_view name) noexcept {
+[[nodiscard]] inline bool is_mark(string_view mark, string_view name) noexcept {
     if (mark.substr(0, 1) != "*") {
         return name == mark;
     }
@@ -239,10 +233,10 @@ inline constexpr zip_kind zip_kinds[] = {
 
 /// An archive without arrays, that has entries.
 [[nodiscard]] ZTENSOR_COLD inline error unknown_zip(const zip_directory& directory) {
-    constexpr std::size_t most_told = 3;
-    std::string names;
-    const std::size_t count = directory.entries().size();
-    for (std::size_t i = 0; i < (std::min)(count, most_told); ++i) {
+    constexpr size_t most_told = 3;
+    string names;
+    const size_t count = directory.entries().size();
+    for (size_t i = 0; i < (std::min)(count, most_told); ++i) {
         names += i == 0 ? "" : ", ";
         names += quote(directory.entries()[i].name);
     }
@@ -257,7 +251,7 @@ inline constexpr zip_kind zip_kinds[] = {
 ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file, const zip_directory& directory) {
     auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
     foreign_index index;
-    std::vector<digest_cover> covers;
+    vector<digest_cover> covers;
     bool has_array = false, has_bytes = false;
     if (const char* const kind = zip_kind_of(directory)) {
         return fail(errc::foreign_file, "not an .npz file but {}", {kind});

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -13,12 +14,7 @@
 #include <ztensor/version.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -29,10 +25,10 @@ namespace detail {
 // The types of NumPy's elements as .npy files spell them: which are numbers, and why the others are none.
 
 struct npy_type {
-    std::string_view name; ///< as NumPy writes it behind the byte order, or as ml_dtypes calls it
-    std::string_view dtype;
-    std::string_view type; ///< logical; "" for none
-    std::uint64_t element_bytes;
+    string_view name; ///< as NumPy writes it behind the byte order, or as ml_dtypes calls it
+    string_view dtype;
+    string_view type; ///< logical; "" for none
+    uint64_t element_bytes;
 };
 
 inline constexpr npy_type npy_types[] = {
@@ -58,13 +54,13 @@ inline constexpr npy_type npy_types[] = {
     {"float8_e8m0fnu", "u8", "f8_e8m0", 1},
 };
 
-[[nodiscard]] inline const npy_type* find_npy_type(std::string_view name) noexcept {
+[[nodiscard]] inline const npy_type* find_npy_type(string_view name) noexcept {
     return find_row(npy_types, &npy_type::name, name);
 }
 
 struct npy_spellings {
-    std::string_view texts; ///< with spaces between
-    std::string_view name;  ///< what each stands for
+    string_view texts; ///< with spaces between
+    string_view name;  ///< what each stands for
 };
 
 /// Every other spelling of a number that numpy.dtype() knows, for a machine where long and pointers have 64 bits. "f1"
@@ -109,11 +105,11 @@ inline constexpr npy_spellings npy_fields[] = {
 };
 
 /// What `text` stands for in a table; "" if it is not there.
-template <std::size_t Count>
-[[nodiscard]] std::string_view meaning_in(const npy_spellings (&table)[Count], std::string_view text) noexcept {
+template <size_t Count>
+[[nodiscard]] string_view meaning_in(const npy_spellings (&table)[Count], string_view text) noexcept {
     for (const npy_spellings& row : table) {
-        for (std::string_view rest = row.texts; !rest.empty();) {
-            const std::string_view each = rest.substr(0, rest.find(' '));
+        for (string_view rest = row.texts; !rest.empty();) {
+            const string_view each = rest.substr(0, rest.find(' '));
             if (each == text) {
                 return row.name;
             }
@@ -126,7 +122,7 @@ template <std::size_t Count>
 /// What the elements of an array are.
 struct npy_element {
     const npy_type* type = nullptr; ///< null if they are no numbers
-    std::uint64_t raw_bytes = 0;    ///< of each one if they are bytes of an unknown meaning; else 0
+    uint64_t raw_bytes = 0;         ///< of each one if they are bytes of an unknown meaning; else 0
     const char* why = "";           ///< they are neither, as "which is ..."
     bool is_big_endian = false;
 
@@ -134,7 +130,7 @@ struct npy_element {
 };
 
 /// What is no number, by the name of its type without the byte order.
-[[nodiscard]] inline const char* why_no_number(std::string_view name) noexcept {
+[[nodiscard]] inline const char* why_no_number(string_view name) noexcept {
     if (name.find(',') != std::string_view::npos || name.find('(') != std::string_view::npos) {
         return "which is a record of several";
     }
@@ -161,13 +157,13 @@ struct npy_element {
 }
 
 /// Of the digits behind "V": how many bytes an element has; 0 if that is no size that NumPy takes.
-[[nodiscard]] inline std::uint64_t void_bytes_of(std::string_view digits) noexcept {
-    constexpr std::size_t most_digits = 9;
+[[nodiscard]] inline uint64_t void_bytes_of(string_view digits) noexcept {
+    constexpr size_t most_digits = 9;
     return digits.size() > most_digits ? 0 : parse_decimal(digits).value_or(0);
 }
 
 /// Whether what an array is called says that its elements of two bytes each are of that type.
-[[nodiscard]] inline bool says_bfloat16(std::string_view array) noexcept {
+[[nodiscard]] inline bool says_bfloat16(string_view array) noexcept {
     for (; !array.empty(); array.remove_prefix(1)) {
         if (starts_with_ignoring_case(array, "bf16") || starts_with_ignoring_case(array, "bfloat16")) {
             return true;
@@ -178,15 +174,15 @@ struct npy_element {
 
 /// The type that `text` spells. An `array` of bfloat16 is one of bytes ("V2") to NumPy, but not to those who write it:
 /// mlx and ml_dtypes give these bytes an order, which NumPy's own never have, and others tell it by a name.
-[[nodiscard]] inline npy_element find_npy_element(std::string_view text, std::string_view array) noexcept {
+[[nodiscard]] inline npy_element find_npy_element(string_view text, string_view array) noexcept {
     const bool has_order = text.find_first_of("<>=|") == 0;
     const char order = has_order ? text[0] : '=';
-    std::string_view name = text.substr(has_order ? 1 : 0);
-    const std::string_view letter = meaning_in(npy_letters, name);
-    const std::string_view word = has_order ? std::string_view() : meaning_in(npy_words, name);
+    string_view name = text.substr(has_order ? 1 : 0);
+    const string_view letter = meaning_in(npy_letters, name);
+    const string_view word = has_order ? string_view() : meaning_in(npy_words, name);
     const bool is_void_of_2 = name == "V2";
     name = !letter.empty() ? letter : !word.empty() ? word : name;
-    constexpr std::size_t longest_with_order = 3; // "c16"
+    constexpr size_t longest_with_order = 3; // "c16"
     npy_element found;
     if (is_void_of_2 && (order == '<' || order == '>' || says_bfloat16(array))) {
         found.type = find_npy_type("bfloat16");
@@ -203,10 +199,10 @@ struct npy_element {
 }
 
 /// That of records of one field.
-[[nodiscard]] inline npy_element find_npy_field(std::string_view field, std::string_view text) noexcept {
+[[nodiscard]] inline npy_element find_npy_field(string_view field, string_view text) noexcept {
     npy_element found = find_npy_element(text, field);
     const npy_type* const type = find_npy_type(meaning_in(npy_fields, field));
-    const std::uint64_t bytes = found.type != nullptr ? found.type->element_bytes : found.raw_bytes;
+    const uint64_t bytes = found.type != nullptr ? found.type->element_bytes : found.raw_bytes;
     const bool is_known = type != nullptr && type->element_bytes == bytes;
     npy_element record;
     record.why = "which is a record";
@@ -221,14 +217,14 @@ struct npy_element {
 
 /// What a header says.
 struct npy_header {
-    std::string descr;   ///< how it spells the type, or the start of that
+    string descr;        ///< how it spells the type, or the start of that
     npy_element element; ///< if that is not readable, nothing below says anything
     shape dimensions;
-    bool is_fortran = false;      ///< elements lie first dimension fastest
-    std::uint64_t data_begin = 0; ///< where the header ends
-    std::uint64_t data_bytes = 0;
+    bool is_fortran = false; ///< elements lie first dimension fastest
+    uint64_t data_begin = 0; ///< where the header ends
+    uint64_t data_bytes = 0;
 
-    [[nodiscard]] std::uint64_t element_bytes() const noexcept {
+    [[nodiscard]] uint64_t element_bytes() const noexcept {
         return element.type != nullptr ? element.type->element_bytes : element.raw_bytes;
     }
     /// Why the array is none of numbers.
@@ -237,7 +233,7 @@ struct npy_header {
     }
     /// Both orders are the same.
     [[nodiscard]] bool is_in_both_orders() const noexcept {
-        const auto is_long = [](std::uint64_t dimension) { return dimension > 1; };
+        const auto is_long = [](uint64_t dimension) { return dimension > 1; };
         return data_bytes == 0 || std::count_if(dimensions.begin(), dimensions.end(), is_long) < 2;
     }
     [[nodiscard]] bool is_transposed() const noexcept { return is_fortran && !is_in_both_orders(); }
@@ -245,18 +241,18 @@ struct npy_header {
 
 /// What stands before the dictionary: how long both are.
 struct npy_preamble {
-    std::uint64_t header_begin = 0;
-    std::uint64_t header_bytes = 0;
+    uint64_t header_begin = 0;
+    uint64_t header_bytes = 0;
 };
 
-inline constexpr std::string_view npy_magic = "\x93NUMPY";
-inline constexpr std::size_t npy_preamble_bytes = 12;         ///< of versions 2 and 3; version 1 takes two less
-inline constexpr std::uint64_t most_npy_header_bytes = 65536; ///< ours need a few hundred
+inline constexpr string_view npy_magic = "\x93NUMPY";
+inline constexpr size_t npy_preamble_bytes = 12;         ///< of versions 2 and 3; version 1 takes two less
+inline constexpr uint64_t most_npy_header_bytes = 65536; ///< ours need a few hundred
 
 /// `start` is the first npy_preamble_bytes of the file, or all of it. Errors: file_too_small, bad_magic,
 /// unsupported_version, limit_exceeded.
 ZTENSOR_COLD inline result<npy_preamble> read_npy_preamble(bytes_view start) {
-    constexpr std::size_t version_at = npy_magic.size(), length_at = version_at + 2;
+    constexpr size_t version_at = npy_magic.size(), length_at = version_at + 2;
     if (as_text(start).substr(0, npy_magic.size()) != npy_magic) {
         return fail(errc::bad_magic, "an .npy file starts with \"\\x93NUMPY\", and this one does not");
     }
@@ -269,11 +265,11 @@ ZTENSOR_COLD inline result<npy_preamble> read_npy_preamble(bytes_view start) {
         return fail(errc::unsupported_version, "the .npy file is of version {}.{}; 1.0, 2.0 and 3.0 are known",
                     {major, minor});
     }
-    const std::size_t size_bytes = major == 1 ? 2 : 4;
+    const size_t size_bytes = major == 1 ? 2 : 4;
     if (start.size() < length_at + size_bytes) {
         return fail(errc::file_too_small, "the file is cut off within the magic of an .npy file");
     }
-    const std::uint64_t header_bytes = load_little(start.data() + length_at, size_bytes);
+    const uint64_t header_bytes = load_little(start.data() + length_at, size_bytes);
     if (header_bytes > most_npy_header_bytes) {
         return fail(errc::limit_exceeded,
                     "the header of the .npy file takes {} bytes; what can be read takes a few hundred", {header_bytes});
@@ -285,7 +281,7 @@ ZTENSOR_COLD inline result<npy_preamble> read_npy_preamble(bytes_view start) {
 class npy_header_parser {
 public:
     /// `array` is what the array is called.
-    npy_header_parser(std::string_view text, std::string_view array) noexcept : rest_(text), array_(array) {}
+    npy_header_parser(string_view text, string_view array) noexcept : rest_(text), array_(array) {}
 
     /// Errors: header_malformed, duplicate_key, schema_missing, shape_overflow, limit_exceeded.
     ZTENSOR_COLD result<npy_header> parse() {
@@ -320,7 +316,7 @@ private:
         rest_.remove_prefix(is_there ? 1 : 0);
         return is_there;
     }
-    [[nodiscard]] bool take_word(std::string_view word) noexcept {
+    [[nodiscard]] bool take_word(string_view word) noexcept {
         skip_spaces();
         const bool is_there = rest_.substr(0, word.size()) == word;
         rest_.remove_prefix(is_there ? word.size() : 0);
@@ -332,13 +328,13 @@ private:
     }
 
     /// Text in either quotes, without escapes; perhaps with the mark that it is of Unicode.
-    [[nodiscard]] bool take_text(std::string_view& text) noexcept {
+    [[nodiscard]] bool take_text(string_view& text) noexcept {
         const bool has_mark = (is_next('u') || is_next('U')) && rest_.find_first_of("'\"") == 1;
         rest_.remove_prefix(has_mark ? 1 : 0);
         if (!is_next('\'') && !is_next('"')) {
             return false;
         }
-        const std::size_t end = rest_.find(rest_[0], 1);
+        const size_t end = rest_.find(rest_[0], 1);
         if (end == std::string_view::npos || rest_.substr(0, end).find('\\') != std::string_view::npos) {
             return false;
         }
@@ -348,12 +344,12 @@ private:
     }
 
     result<void> parse_pair() {
-        static constexpr std::string_view keys[] = {"descr", "fortran_order", "shape"};
-        std::string_view key;
+        static constexpr string_view keys[] = {"descr", "fortran_order", "shape"};
+        string_view key;
         if (!take_text(key)) {
             return malformed("a key");
         }
-        const std::size_t place = place_of(key, keys);
+        const size_t place = place_of(key, keys);
         if (place == std::size(keys)) {
             return fail(errc::header_malformed, "the header of the .npy file has the key {}", {in_quotes(key)});
         }
@@ -371,7 +367,7 @@ private:
         if (is_next('[') || is_next('(')) {
             return parse_record();
         }
-        std::string_view text;
+        string_view text;
         if (!take_text(text)) {
             return malformed("the name of a type");
         }
@@ -382,8 +378,8 @@ private:
 
     /// The type of records: [('name', '<f4'), ('other', '<i4', (3,))], or what that may hold.
     result<void> parse_record() {
-        const std::string_view all = rest_;
-        std::string_view field, text;
+        const string_view all = rest_;
+        string_view field, text;
         found_.element.why = "which is a record";
         if (take('[') && take('(') && take_text(field) && take(',') && take_text(text) && take(')') && take(']')) {
             found_.element = find_npy_field(field, text);
@@ -391,14 +387,14 @@ private:
             rest_ = all;
             ZTENSOR_TRY(skip_literal());
         }
-        constexpr std::size_t most_told = 64;
+        constexpr size_t most_told = 64;
         found_.descr = all.substr(0, (std::min)(all.size() - rest_.size(), most_told));
         return {};
     }
 
     /// A literal of Python: brackets of any kind around text, numbers and commas.
     result<void> skip_literal() {
-        std::string open;
+        string open;
         do {
             skip_spaces();
             const char next = rest_.empty() ? '\0' : rest_[0];
@@ -420,7 +416,7 @@ private:
     }
     [[nodiscard]] bool skip_text() noexcept {
         const char quote = rest_[0];
-        for (std::size_t at = 1; at < rest_.size(); ++at) {
+        for (size_t at = 1; at < rest_.size(); ++at) {
             if (rest_[at] == '\\') {
                 ++at;
             } else if (rest_[at] == quote) {
@@ -441,7 +437,7 @@ private:
             return malformed("a tuple");
         }
         while (!take(')')) {
-            std::uint64_t dimension = 0;
+            uint64_t dimension = 0;
             ZTENSOR_TRY(parse_number(dimension));
             if (found_.dimensions.rank() == max_rank) {
                 return fail(errc::limit_exceeded, "the shape has more than 64 dimensions");
@@ -454,13 +450,13 @@ private:
         return {};
     }
 
-    result<void> parse_number(std::uint64_t& value) {
+    result<void> parse_number(uint64_t& value) {
         skip_spaces();
-        const std::size_t digits = (std::min)(rest_.find_first_not_of("0123456789"), rest_.size());
+        const size_t digits = (std::min)(rest_.find_first_not_of("0123456789"), rest_.size());
         if (digits == 0 || (digits > 1 && rest_[0] == '0')) {
             return malformed("a dimension");
         }
-        const std::optional<std::uint64_t> number = parse_decimal(rest_.substr(0, digits));
+        const optional<uint64_t> number = parse_decimal(rest_.substr(0, digits));
         if (!number) {
             return fail(errc::shape_overflow, "a dimension needs more than 64 bits");
         }
@@ -474,7 +470,7 @@ private:
         if (!found_.element.is_readable()) {
             return found_;
         }
-        const std::optional<std::uint64_t> bytes = count_elements(found_.dimensions, found_.element_bytes());
+        const optional<uint64_t> bytes = count_elements(found_.dimensions, found_.element_bytes());
         if (!bytes) {
             return fail(errc::shape_overflow, "the elements or their bytes need more than 64 bits");
         }
@@ -482,8 +478,8 @@ private:
         return found_;
     }
 
-    std::string_view rest_;
-    std::string_view array_;
+    string_view rest_;
+    string_view array_;
     npy_header found_;
     unsigned seen_ = 0;
 };

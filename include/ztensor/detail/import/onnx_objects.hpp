@@ -7,6 +7,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/onnx_tensor.hpp>
 #include <ztensor/detail/import/shared.hpp>
@@ -15,14 +16,8 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -38,33 +33,32 @@ public:
     onnx_objects(const foreign_file& file, foreign_index& index)
         : file_(file), index_(index),
           all_(std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_)),
-          siblings_(file, *all_), skips_(index, (std::uint64_t{512} << 10) + file.source->size()) {}
+          siblings_(file, *all_), skips_(index, (uint64_t{512} << 10) + file.source->size()) {}
 
     [[nodiscard]] std::shared_ptr<const byte_source> source() const noexcept { return all_; }
 
     /// The names that come next are of one graph: one of them that stands twice is an error, and no taken name.
     void start_graph() { first_of_graph_ = places_.size(); }
     /// Whether an object of another graph has that name.
-    [[nodiscard]] bool is_taken(std::string_view name) const noexcept {
+    [[nodiscard]] bool is_taken(string_view name) const noexcept {
         return names_.find(name, name_of()) < first_of_graph_;
     }
 
     /// A tensor under that name, of a type that find_onnx_type() finds.
-    result<void> add(const std::string& name, const onnx_tensor& tensor) {
+    result<void> add(const string& name, const onnx_tensor& tensor) {
         result<foreign_component> data = place(tensor);
         return data ? add_object(name, tensor.dimensions, "dense", {&*data, 1})
                     : std::move(data).error().in_object(name);
     }
     /// The same of a sparse tensor.
-    result<void> add(const std::string& name, const onnx_sparse_tensor& tensor) {
+    result<void> add(const string& name, const onnx_sparse_tensor& tensor) {
         foreign_component parts[2];
         result<void> placed = place_sparse(tensor, parts);
         return placed ? add_object(name, tensor.dimensions, "sparse_coo", parts)
                       : std::move(placed).error().in_object(name);
     }
     /// Numbers that stand in `field` of a message: f32 or i64.
-    result<void> add_list(const std::string& name, file_range message, std::uint64_t field, std::uint64_t type,
-                          std::uint64_t count) {
+    result<void> add_list(const string& name, file_range message, uint64_t field, uint64_t type, uint64_t count) {
         const onnx_type& of = *find_onnx_type(type);
         foreign_component data;
         data.dtype = of.dtype;
@@ -75,7 +69,7 @@ public:
                                    : std::make_unique<onnx_numbers>(*file_.source, message, field, of, count));
     }
     /// A single number of that type, f32 or i64.
-    result<void> add_scalar(const std::string& name, std::uint64_t type, std::uint64_t bits) {
+    result<void> add_scalar(const string& name, uint64_t type, uint64_t bits) {
         const onnx_type& of = *find_onnx_type(type);
         foreign_component data;
         data.dtype = of.dtype;
@@ -91,15 +85,15 @@ public:
 private:
     struct name_at {
         const foreign_index& index;
-        const std::vector<std::uint32_t>& places;
-        std::string_view operator()(std::uint32_t position) const noexcept { return index.name_at(places[position]); }
+        const vector<uint32_t>& places;
+        string_view operator()(uint32_t position) const noexcept { return index.name_at(places[position]); }
     };
     [[nodiscard]] name_at name_of() const noexcept { return {index_, places_}; }
 
     /// Adds the object. A name that stands twice is found when the index is read.
-    result<void> add_object(const std::string& name, span<const std::uint64_t> dimensions, std::string_view format,
+    result<void> add_object(const string& name, span<const uint64_t> dimensions, string_view format,
                             span<const foreign_component> components) {
-        const auto place = static_cast<std::uint32_t>(index_.next_place()); // finish() refuses more than 2^30
+        const auto place = static_cast<uint32_t>(index_.next_place()); // finish() refuses more than 2^30
         index_.add(name, dimensions, format, components, nullptr);
         if (names_.find(name, name_of()) == name_table::absent) {
             places_.push_back(place);
@@ -108,10 +102,10 @@ private:
         return check_size();
     }
 
-    result<void> add_made(const std::string& name, span<const std::uint64_t> dimensions, foreign_component data,
+    result<void> add_made(const string& name, span<const uint64_t> dimensions, foreign_component data,
                           std::unique_ptr<const made_bytes> made) {
         if (made != nullptr) {
-            result<std::uint64_t> offset = all_->add(std::move(made), data.length);
+            result<uint64_t> offset = all_->add(std::move(made), data.length);
             if (!offset) {
                 return std::move(offset).error().in_object(name);
             }
@@ -124,7 +118,7 @@ private:
 
     result<foreign_component> place(const onnx_tensor& tensor) {
         const onnx_type& type = *find_onnx_type(tensor.type);
-        const std::optional<std::uint64_t> bits = count_elements(tensor.dimensions, type.bits);
+        const optional<uint64_t> bits = count_elements(tensor.dimensions, type.bits);
         if (!bits) {
             return too_large();
         }
@@ -150,13 +144,13 @@ private:
     [[nodiscard]] static error too_large() {
         return fail(errc::shape_overflow, "the tensor has more elements or bytes than 64 bits can count");
     }
-    [[nodiscard]] static error wrong_size(std::uint64_t found, std::uint64_t expected) {
+    [[nodiscard]] static error wrong_size(uint64_t found, uint64_t expected) {
         return fail(errc::size_mismatch, "the tensor has {} bytes, but its shape and type need {}", {found, expected});
     }
 
     /// Floats that are packed at once lie as they are; other numbers are taken one by one when they are read.
-    result<std::uint64_t> place_numbers(const onnx_tensor& tensor, const onnx_type& type, std::uint64_t bytes,
-                                        std::uint64_t elements) {
+    result<uint64_t> place_numbers(const onnx_tensor& tensor, const onnx_type& type, uint64_t bytes,
+                                   uint64_t elements) {
         if (tensor.field != onnx_field::none && tensor.field != type.field) {
             return fail(errc::header_malformed, "the tensor keeps its elements in a field for other types");
         }
@@ -164,7 +158,7 @@ private:
             return tensor.message.offset;
         }
         const bool is_fixed = type.field == onnx_field::floats || type.field == onnx_field::doubles;
-        const std::uint64_t count = type.bytes == 0 ? elements : bytes / type.bytes;
+        const uint64_t count = type.bytes == 0 ? elements : bytes / type.bytes;
         if (is_fixed ? tensor.piece_bytes != bytes : tensor.piece_bytes < count) {
             return wrong_size(tensor.piece_bytes, bytes);
         }
@@ -172,18 +166,18 @@ private:
             return tensor.only_piece.offset;
         }
         return all_->add(std::make_unique<onnx_numbers>(*file_.source, tensor.message,
-                                                        static_cast<std::uint64_t>(type.field), type, count),
+                                                        static_cast<uint64_t>(type.field), type, count),
                          bytes);
     }
 
-    result<std::uint64_t> place_external(const onnx_tensor& tensor, std::uint64_t bytes) {
-        ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> offset, number_of("offset", tensor.external_offset));
-        ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> length, number_of("length", tensor.external_length));
+    result<uint64_t> place_external(const onnx_tensor& tensor, uint64_t bytes) {
+        ZTENSOR_TRY_ASSIGN(const optional<uint64_t> offset, number_of("offset", tensor.external_offset));
+        ZTENSOR_TRY_ASSIGN(const optional<uint64_t> length, number_of("length", tensor.external_length));
         ZTENSOR_TRY_ASSIGN(const sibling_files::sibling file, siblings_.find(tensor.location));
         if (length && *length != bytes) {
             return wrong_size(*length, bytes);
         }
-        const std::uint64_t begin = offset.value_or(0);
+        const uint64_t begin = offset.value_or(0);
         if (!fits(begin, bytes, file.size)) {
             return fail(errc::out_of_bounds, "the data takes {} bytes from byte {} of {}, which has {}",
                         {bytes, begin, in_quotes(tensor.location), file.size});
@@ -191,8 +185,8 @@ private:
         return file.begin + begin;
     }
 
-    static result<std::optional<std::uint64_t>> number_of(const char* what, const std::optional<std::string>& digits) {
-        const std::optional<std::uint64_t> number = digits ? parse_decimal(*digits) : std::nullopt;
+    static result<optional<uint64_t>> number_of(const char* what, const optional<string>& digits) {
+        const optional<uint64_t> number = digits ? parse_decimal(*digits) : std::nullopt;
         if (digits && !number) {
             return fail(errc::header_malformed, "the {} of the external data is {}, no number",
                         {what, in_quotes(*digits)});
@@ -205,7 +199,7 @@ private:
     /// As sparse_coo, whose coordinates are u64, all of the first dimension before those of the next.
     result<void> place_sparse(const onnx_sparse_tensor& tensor, foreign_component (&parts)[2]) {
         const auto& [values, indices, dimensions] = tensor;
-        constexpr std::uint64_t i64 = 7;
+        constexpr uint64_t i64 = 7;
         const bool is_linear = indices.dimensions.size() == 1;
         const bool is_listed = indices.dimensions.size() == 2 && indices.dimensions[1] == dimensions.size();
         if (values.dimensions.size() != 1 || indices.type != i64 || (!is_linear && !is_listed) ||
@@ -214,8 +208,8 @@ private:
         }
         ZTENSOR_TRY_ASSIGN(parts[0], place(values));
         ZTENSOR_TRY_ASSIGN(const foreign_component found, place(indices));
-        const std::optional<std::uint64_t> count = checked_multiply(values.dimensions[0], dimensions.size());
-        const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, 8) : std::nullopt;
+        const optional<uint64_t> count = checked_multiply(values.dimensions[0], dimensions.size());
+        const optional<uint64_t> bytes = count ? checked_multiply(*count, 8) : std::nullopt;
         if (!bytes) {
             return too_large();
         }
@@ -235,8 +229,8 @@ private:
     std::shared_ptr<assembled_source> all_;
     sibling_files siblings_;
     growing_name_table names_;
-    std::vector<std::uint32_t> places_; ///< in the index, of each name
-    std::size_t first_of_graph_ = 0;    ///< of the names
+    vector<uint32_t> places_;   ///< in the index, of each name
+    size_t first_of_graph_ = 0; ///< of the names
     bounded_skips skips_;
 };
 

@@ -8,20 +8,15 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -32,12 +27,12 @@ namespace detail {
 // Protocol buffers as bytes: one field after another, of which the caller takes what it knows and passes over the rest.
 // Knows no message.
 
-enum class wire_type : std::uint8_t { varint = 0, fixed_64 = 1, bytes = 2, fixed_32 = 5 };
+enum class wire_type : uint8_t { varint = 0, fixed_64 = 1, bytes = 2, fixed_32 = 5 };
 
 struct proto_field {
-    std::uint64_t number = 0;
+    uint64_t number = 0;
     wire_type type = wire_type::varint;
-    std::uint64_t value = 0; ///< of bytes, how many there are: they come next
+    uint64_t value = 0; ///< of bytes, how many there are: they come next
 };
 
 /// Reads fields from a stream. Errors, which all calls share: header_malformed; those of the stream.
@@ -45,12 +40,12 @@ class proto_reader {
 public:
     explicit proto_reader(header_stream& from) noexcept : from_(from) {}
 
-    [[nodiscard]] std::uint64_t position() const noexcept { return from_.position(); }
+    [[nodiscard]] uint64_t position() const noexcept { return from_.position(); }
 
     /// The next field of a message that ends at `end`; of bytes only their number is taken.
-    result<proto_field> next(std::uint64_t end) {
+    result<proto_field> next(uint64_t end) {
         proto_field field;
-        std::uint64_t tag = 0;
+        uint64_t tag = 0;
         ZTENSOR_TRY(take_varint(tag, end));
         field.number = tag >> 3;
         field.type = static_cast<wire_type>(tag & 7);
@@ -82,10 +77,10 @@ public:
     }
 
     /// Goes on at that byte.
-    void seek(std::uint64_t position) noexcept { from_.seek(position); }
+    void seek(uint64_t position) noexcept { from_.seek(position); }
 
     /// The field's bytes as text; it must be of bytes.
-    result<void> take_text(const proto_field& field, std::string& text) {
+    result<void> take_text(const proto_field& field, string& text) {
         bytes_view bytes;
         if (field.type != wire_type::bytes) {
             return wrong_type();
@@ -99,7 +94,7 @@ public:
 
     /// Calls `take(field)` for each field of a message that ends at `end`; it takes the field's bytes or skips them.
     template <class Take>
-    result<void> for_each_field(std::uint64_t end, Take&& take) {
+    result<void> for_each_field(uint64_t end, Take&& take) {
         while (position() < end) {
             ZTENSOR_TRY_ASSIGN(const proto_field field, next(end));
             ZTENSOR_TRY(take(field));
@@ -115,13 +110,13 @@ public:
     /// Calls `take(value)` for each number of a field that may be packed, as numbers of `width` bytes, or varints for
     /// 0.
     template <class Take>
-    result<void> for_each_number(const proto_field& field, std::size_t width, Take&& take) {
+    result<void> for_each_number(const proto_field& field, size_t width, Take&& take) {
         if (field.type != wire_type::bytes) {
             return take(field.value);
         }
-        const std::uint64_t end = position() + field.value;
+        const uint64_t end = position() + field.value;
         while (position() < end) {
-            std::uint64_t value = 0;
+            uint64_t value = 0;
             ZTENSOR_TRY(width == 0 ? take_varint(value, end) : take_fixed(width, value, end));
             ZTENSOR_TRY(take(value));
         }
@@ -129,10 +124,10 @@ public:
     }
 
     /// Seven bits a byte, the lowest first; at most ten bytes.
-    result<void> take_varint(std::uint64_t& value, std::uint64_t end) {
+    result<void> take_varint(uint64_t& value, uint64_t end) {
         return from_.position() < end && from_.take_small(value) ? result<void>() : take_long_varint(value, end);
     }
-    result<void> take_fixed(std::size_t size, std::uint64_t& value, std::uint64_t end) {
+    result<void> take_fixed(size_t size, uint64_t& value, uint64_t end) {
         if (size > end - from_.position()) {
             return malformed("a message breaks off within a field");
         }
@@ -140,12 +135,12 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t most_field_number = (std::uint64_t{1} << 29) - 1;
+    static constexpr uint64_t most_field_number = (uint64_t{1} << 29) - 1;
 
-    ZTENSOR_NOINLINE result<void> take_long_varint(std::uint64_t& value, std::uint64_t end) {
+    ZTENSOR_NOINLINE result<void> take_long_varint(uint64_t& value, uint64_t end) {
         value = 0;
         for (unsigned shift = 0;; shift += 7) {
-            std::uint64_t byte = 0;
+            uint64_t byte = 0;
             if (from_.position() == end) {
                 return malformed("a message breaks off within a field");
             }
@@ -176,15 +171,15 @@ private:
 // ONNX's TensorProto: what it says, and the elements that stand in it one by one.
 
 /// Where elements may stand that are not raw.
-enum class onnx_field : std::uint8_t { none = 0, floats = 4, int32s = 5, int64s = 7, doubles = 10, uint64s = 11 };
+enum class onnx_field : uint8_t { none = 0, floats = 4, int32s = 5, int64s = 7, doubles = 10, uint64s = 11 };
 
 struct onnx_type {
-    std::uint64_t number; ///< of TensorProto.DataType
-    std::string_view dtype;
-    std::string_view type;
-    std::uint8_t bits; ///< of an element, where it is raw
+    uint64_t number; ///< of TensorProto.DataType
+    string_view dtype;
+    string_view type;
+    uint8_t bits; ///< of an element, where it is raw
     onnx_field field;
-    std::uint8_t bytes; ///< that one number of the field stands for; 0 where it is one element of six bits
+    uint8_t bytes; ///< that one number of the field stands for; 0 where it is one element of six bits
 };
 
 /// Types narrower than a byte are bytes of a logical type; two or four elements share one, four of six bits three.
@@ -218,36 +213,36 @@ inline constexpr onnx_type onnx_types[] = {
     {28, "u8", "f6_e3m2", 6, onnx_field::int32s, 0},
 };
 
-[[nodiscard]] inline const onnx_type* find_onnx_type(std::uint64_t number) noexcept {
+[[nodiscard]] inline const onnx_type* find_onnx_type(uint64_t number) noexcept {
     return find_row(onnx_types, &onnx_type::number, number);
 }
 
 struct file_range {
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
+    uint64_t offset = 0;
+    uint64_t length = 0;
 };
 
 /// What a TensorProto says.
 struct onnx_tensor {
-    std::string name;
-    std::vector<std::uint64_t> dimensions;
-    std::uint64_t type = 0;
-    std::optional<file_range> raw;
+    string name;
+    vector<uint64_t> dimensions;
+    uint64_t type = 0;
+    optional<file_range> raw;
     file_range message;                  ///< all of it
     onnx_field field = onnx_field::none; ///< of elements that are not raw
     bool has_two_fields = false;         ///< contradicts itself
-    std::uint64_t pieces = 0;            ///< of that field, and where they are
+    uint64_t pieces = 0;                 ///< of that field, and where they are
     file_range only_piece;
-    std::uint64_t piece_bytes = 0; ///< of all; of numbers that are not packed at least as many as there are
+    uint64_t piece_bytes = 0; ///< of all; of numbers that are not packed at least as many as there are
     bool is_external = false;
-    std::string location; ///< of external data; of each entry the last one
-    std::optional<std::string> external_offset;
-    std::optional<std::string> external_length;
+    string location; ///< of external data; of each entry the last one
+    optional<string> external_offset;
+    optional<string> external_length;
 };
 
 /// One StringStringEntryProto that ends at `end`.
-inline result<std::pair<std::string, std::string>> read_onnx_entry(proto_reader& from, std::uint64_t end) {
-    std::pair<std::string, std::string> entry;
+inline result<std::pair<string, string>> read_onnx_entry(proto_reader& from, uint64_t end) {
+    std::pair<string, string> entry;
     const auto take = [&](const proto_field& field) {
         return field.number == 1   ? from.take_text(field, entry.first)
                : field.number == 2 ? from.take_text(field, entry.second)
@@ -258,10 +253,9 @@ inline result<std::pair<std::string, std::string>> read_onnx_entry(proto_reader&
 }
 
 /// Numbers that are the dimensions of a tensor.
-inline result<void> take_onnx_dimensions(proto_reader& from, const proto_field& field,
-                                         std::vector<std::uint64_t>& dimensions) {
-    return from.for_each_number(field, 0, [&](std::uint64_t size) -> result<void> {
-        constexpr std::size_t most_dimensions = 64; // as everywhere
+inline result<void> take_onnx_dimensions(proto_reader& from, const proto_field& field, vector<uint64_t>& dimensions) {
+    return from.for_each_number(field, 0, [&](uint64_t size) -> result<void> {
+        constexpr size_t most_dimensions = 64; // as everywhere
         if (size >> 63 != 0 || dimensions.size() == most_dimensions) {
             return fail(errc::header_malformed, "a tensor has a negative dimension, or more than {}", {most_dimensions})
                 .at(from.position());
@@ -289,14 +283,14 @@ inline result<void> note_onnx_piece(proto_reader& from, const proto_field& field
     made.has_two_fields = made.has_two_fields || (made.field != onnx_field::none && made.field != kind);
     made.field = kind;
     made.only_piece = {from.position(), field.value};
-    const std::uint64_t single_bytes = single == wire_type::varint ? 1 : single == wire_type::fixed_32 ? 4 : 8;
+    const uint64_t single_bytes = single == wire_type::varint ? 1 : single == wire_type::fixed_32 ? 4 : 8;
     made.pieces += is_packed ? 1 : 2; // one that is not packed is no range of elements
     made.piece_bytes += is_packed ? field.value : single_bytes;
     return from.skip(field);
 }
 
 /// The TensorProto that ends at `end`.
-inline result<onnx_tensor> read_onnx_tensor(proto_reader& from, std::uint64_t tensor_end) {
+inline result<onnx_tensor> read_onnx_tensor(proto_reader& from, uint64_t tensor_end) {
     onnx_tensor made;
     made.message = {from.position(), tensor_end - from.position()};
     const auto take = [&](const proto_field& field) -> result<void> {
@@ -323,7 +317,7 @@ inline result<onnx_tensor> read_onnx_tensor(proto_reader& from, std::uint64_t te
             made.raw = file_range{from.position(), field.value};
             break;
         case 13:
-            return from.in_message(field, [&](std::uint64_t end) -> result<void> {
+            return from.in_message(field, [&](uint64_t end) -> result<void> {
                 ZTENSOR_TRY_ASSIGN(auto entry, read_onnx_entry(from, end));
                 if (entry.first == "location") {
                     made.location = std::move(entry.second);
@@ -350,17 +344,17 @@ inline result<onnx_tensor> read_onnx_tensor(proto_reader& from, std::uint64_t te
 struct onnx_sparse_tensor {
     onnx_tensor values;
     onnx_tensor indices;
-    std::vector<std::uint64_t> dimensions;
+    vector<uint64_t> dimensions;
 };
 
 /// The SparseTensorProto that ends at `end`.
-inline result<onnx_sparse_tensor> read_onnx_sparse(proto_reader& from, std::uint64_t sparse_end) {
+inline result<onnx_sparse_tensor> read_onnx_sparse(proto_reader& from, uint64_t sparse_end) {
     onnx_sparse_tensor read;
     const auto take = [&](const proto_field& field) -> result<void> {
         if (field.number != 1 && field.number != 2) {
             return field.number == 3 ? take_onnx_dimensions(from, field, read.dimensions) : from.skip(field);
         }
-        return from.in_message(field, [&](std::uint64_t end) -> result<void> {
+        return from.in_message(field, [&](uint64_t end) -> result<void> {
             ZTENSOR_TRY_ASSIGN((field.number == 1 ? read.values : read.indices), read_onnx_tensor(from, end));
             return {};
         });
@@ -375,17 +369,16 @@ inline result<onnx_sparse_tensor> read_onnx_sparse(proto_reader& from, std::uint
 class onnx_numbers final : public made_bytes {
 public:
     /// Checked before: as many numbers fill as many bytes as will be asked for.
-    onnx_numbers(const byte_source& source, file_range message, std::uint64_t field, const onnx_type& type,
-                 std::uint64_t count)
+    onnx_numbers(const byte_source& source, file_range message, uint64_t field, const onnx_type& type, uint64_t count)
         : source_(source), message_(message), field_(field), type_(type), count_(count) {}
 
-    result<void> make(span<std::byte> destination) const override {
-        const std::uint64_t end = message_.offset + message_.length;
+    result<void> make(span<byte> destination) const override {
+        const uint64_t end = message_.offset + message_.length;
         header_stream stream(source_, message_.offset, end, message_.length);
         proto_reader from(stream);
         const bool is_fixed = type_.field == onnx_field::floats || type_.field == onnx_field::doubles;
-        std::uint64_t done = 0;
-        const auto store = [&](std::uint64_t value) -> result<void> {
+        uint64_t done = 0;
+        const auto store = [&](uint64_t value) -> result<void> {
             if (done == count_) {
                 return wrong_count();
             }
@@ -405,65 +398,65 @@ private:
         return fail(errc::size_mismatch, "the tensor has other than the {} numbers that its shape needs", {count_});
     }
 
-    void store_number(std::uint64_t value, std::uint64_t place, span<std::byte> destination) const noexcept {
+    void store_number(uint64_t value, uint64_t place, span<byte> destination) const noexcept {
         if (type_.bytes != 0) {
-            return store_little(value, destination.data() + static_cast<std::size_t>(place) * type_.bytes, type_.bytes);
+            return store_little(value, destination.data() + static_cast<size_t>(place) * type_.bytes, type_.bytes);
         }
         if (place == 0) {
             std::memset(destination.data(), 0, destination.size());
         }
-        const std::uint64_t first_bit = place * type_.bits; // which were counted
-        const std::uint64_t bits = (value & 0x3f) << first_bit % 8;
-        const auto first = static_cast<std::size_t>(first_bit / 8);
-        destination[first] |= static_cast<std::byte>(bits & 0xff);
+        const uint64_t first_bit = place * type_.bits; // which were counted
+        const uint64_t bits = (value & 0x3f) << first_bit % 8;
+        const auto first = static_cast<size_t>(first_bit / 8);
+        destination[first] |= static_cast<byte>(bits & 0xff);
         if (bits > 0xff) {
-            destination[first + 1] |= static_cast<std::byte>(bits >> 8);
+            destination[first + 1] |= static_cast<byte>(bits >> 8);
         }
     }
 
     const byte_source& source_;
     file_range message_;
-    std::uint64_t field_; ///< of the message, which the numbers stand in
+    uint64_t field_; ///< of the message, which the numbers stand in
     const onnx_type& type_;
-    std::uint64_t count_;
+    uint64_t count_;
 };
 
 /// A number that stands in a message as a varint, or that a writer left out because it is 0.
 class onnx_scalar final : public made_bytes {
 public:
-    explicit onnx_scalar(std::uint64_t bits) noexcept : bits_(bits) {}
+    explicit onnx_scalar(uint64_t bits) noexcept : bits_(bits) {}
 
-    result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<byte> destination) const override {
         store_little(bits_, destination.data(), destination.size());
         return {};
     }
 
 private:
-    std::uint64_t bits_;
+    uint64_t bits_;
 };
 
 /// Indices are i64: one for each value, which counts through the dense tensor, or one for each value and dimension. A
 /// negative one becomes a coordinate beyond any shape, and a linear one beyond the tensor a first coordinate that is.
 class onnx_coordinates final : public made_bytes {
 public:
-    onnx_coordinates(const byte_source& source, const foreign_component& indices, std::vector<std::uint64_t> dimensions,
-                     bool is_linear, std::uint64_t max_bytes)
+    onnx_coordinates(const byte_source& source, const foreign_component& indices, vector<uint64_t> dimensions,
+                     bool is_linear, uint64_t max_bytes)
         : source_(source), offset_(indices.offset), length_(indices.length), dimensions_(std::move(dimensions)),
           is_linear_(is_linear), max_bytes_(max_bytes) {}
 
-    result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<byte> destination) const override {
         if (destination.size() > max_bytes_ || length_ > max_bytes_ - destination.size()) {
             return fail(errc::limit_exceeded, "the indices take {} bytes, more than the {} allowed",
                         {length_, max_bytes_});
         }
         ZTENSOR_TRY_ASSIGN(byte_buffer indices, allocate_bytes(length_, "indices"));
         ZTENSOR_TRY(source_.read_at(offset_, indices.writable_bytes()));
-        const std::size_t rank = dimensions_.size();
-        const std::size_t count = rank == 0 ? 0 : destination.size() / 8 / rank;
-        for (std::size_t i = 0; i < count; ++i) {
-            std::uint64_t rest = is_linear_ ? load_little_64(indices.data() + i * 8) : 0;
-            for (std::size_t dimension = rank; dimension-- != 0;) {
-                std::uint64_t coordinate = rest;
+        const size_t rank = dimensions_.size();
+        const size_t count = rank == 0 ? 0 : destination.size() / 8 / rank;
+        for (size_t i = 0; i < count; ++i) {
+            uint64_t rest = is_linear_ ? load_little_64(indices.data() + i * 8) : 0;
+            for (size_t dimension = rank; dimension-- != 0;) {
+                uint64_t coordinate = rest;
                 if (!is_linear_) {
                     coordinate = load_little_64(indices.data() + (i * rank + dimension) * 8);
                 } else if (dimension != 0 && dimensions_[dimension] != 0) {
@@ -478,11 +471,11 @@ public:
 
 private:
     const byte_source& source_;
-    std::uint64_t offset_;
-    std::uint64_t length_;
-    std::vector<std::uint64_t> dimensions_;
+    uint64_t offset_;
+    uint64_t length_;
+    vector<uint64_t> dimensions_;
     bool is_linear_;
-    std::uint64_t max_bytes_;
+    uint64_t max_bytes_;
 };
 
 } // namespace detail

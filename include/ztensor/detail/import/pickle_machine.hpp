@@ -8,19 +8,16 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/pickle_rebuild.hpp>
 #include <ztensor/detail/import/pickle_stream.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <initializer_list>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -31,11 +28,11 @@ class pickle_machine {
 public:
     /// `pickle` must live as long as what is made of it, and takes the fourth part of the memory that there is for
     /// both, besides 32 MiB and `more_memory`.
-    explicit pickle_machine(bytes_view pickle, std::uint64_t more_memory = 0)
+    explicit pickle_machine(bytes_view pickle, uint64_t more_memory = 0)
         : made_(pickle, pickle.size(), more_memory), from_(pickle) {}
 
     /// What ids of the oldest files stand for: a tensor, which is added to the values.
-    using by_number = std::function<result<pickle_value>(std::int64_t, pickled&)>;
+    using by_number = std::function<result<pickle_value>(int64_t, pickled&)>;
 
     /// `tensors` is null for all files but the oldest. Errors: pickle_malformed; pickle_refused for opcodes that are
     /// not known, and for what makes no sense to PyTorch; limit_exceeded.
@@ -55,7 +52,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_on_stack = std::size_t{1} << 20; ///< far more than torch.save needs
+    static constexpr size_t most_on_stack = size_t{1} << 20; ///< far more than torch.save needs
 
     result<void> carry_out() {
         switch (next_.code) {
@@ -69,7 +66,7 @@ private:
         case '.':
             return stop();
         case '(':
-            marks_.push_back(static_cast<std::uint32_t>(stack_.size()), made_.budget);
+            marks_.push_back(static_cast<uint32_t>(stack_.size()), made_.budget);
             return {};
         case 'N':
             return push({});
@@ -84,7 +81,7 @@ private:
         case '\x8b':
             return push(next_.value > 8 ? value_of(pickle_kind::long_integer, next_.place, next_.width)
                                         : value_of(pickle_kind::integer, next_.place + next_.width,
-                                                   static_cast<std::size_t>(next_.value), true));
+                                                   static_cast<size_t>(next_.value), true));
         case 'G':
             return push(value_of(pickle_kind::number, next_.place));
         case '\x8c':
@@ -111,7 +108,7 @@ private:
         case '\x85':
         case '\x86':
         case '\x87':
-            return push_tuple(static_cast<std::size_t>(next_.code - '\x84'));
+            return push_tuple(static_cast<size_t>(next_.code - '\x84'));
         case 't':
             return pop_mark() ? push_tuple(marked_) : nothing_there();
         case ']':
@@ -206,7 +203,7 @@ private:
     // -- the stack, with marks in it: no opcode reaches below the last mark
 
     /// How many values stand above the last mark, or in all where there is none.
-    [[nodiscard]] std::size_t size() const noexcept { return stack_.size() - (marks_.size() == 0 ? 0 : marks_.back()); }
+    [[nodiscard]] size_t size() const noexcept { return stack_.size() - (marks_.size() == 0 ? 0 : marks_.back()); }
     result<void> push(const pickle_value& value) {
         stack_.push_back(value, made_.budget);
         return {};
@@ -225,17 +222,17 @@ private:
         return is_there;
     }
     /// The i-th of the uppermost `count` values, from the lowest of these on.
-    [[nodiscard]] auto uppermost(std::size_t count) const noexcept {
-        return [this, first = stack_.size() - count](std::size_t i) { return stack_[first + i]; };
+    [[nodiscard]] auto uppermost(size_t count) const noexcept {
+        return [this, first = stack_.size() - count](size_t i) { return stack_[first + i]; };
     }
 
     // -- tuples, lists, sets and dictionaries, of the uppermost values
 
-    result<void> push_tuple(std::size_t count) {
+    result<void> push_tuple(size_t count) {
         if (count > size()) {
             return nothing_there();
         }
-        const std::size_t run = count == 0 ? 0 : made_.add_run(count, false, uppermost(count));
+        const size_t run = count == 0 ? 0 : made_.add_run(count, false, uppermost(count));
         stack_.truncate(stack_.size() - count);
         return push(value_of(pickle_kind::tuple, run));
     }
@@ -249,7 +246,7 @@ private:
         return push(container);
     }
     /// Moves the uppermost values into the container below them.
-    result<void> extend(pickle_kind kind, std::size_t count) {
+    result<void> extend(pickle_kind kind, size_t count) {
         if (count >= size()) {
             return nothing_there();
         }
@@ -260,7 +257,7 @@ private:
         return append(target, kind, count);
     }
     /// Items of a dictionary, or of a list, may be those of an object whose class is not known.
-    result<void> append(const pickle_value& target, pickle_kind kind, std::size_t count) {
+    result<void> append(const pickle_value& target, pickle_kind kind, size_t count) {
         const auto items = uppermost(count);
         const bool has_keys = kind == pickle_kind::dictionary;
         if (has_keys && count % 2 != 0) {
@@ -269,8 +266,8 @@ private:
         if (target.kind != pickle_kind::object && count != 0) {
             made_.append(target, count, items);
         }
-        const std::size_t step = has_keys ? 2 : 1;
-        for (std::size_t i = 0; target.kind == pickle_kind::object && i < count; i += step) {
+        const size_t step = has_keys ? 2 : 1;
+        for (size_t i = 0; target.kind == pickle_kind::object && i < count; i += step) {
             made_.append_pair(target, has_keys ? items(i) : value_of(pickle_kind::unnamed), items(i + step - 1));
             ZTENSOR_TRY(made_.check_limits());
         }
@@ -280,29 +277,29 @@ private:
 
     // -- lines of text
 
-    result<void> push_line_integer(std::string_view line) {
+    result<void> push_line_integer(string_view line) {
         if (line == "00" || line == "01") {
             return push(value_of(pickle_kind::boolean, line == "01"));
         }
         line.remove_suffix(!line.empty() && line.back() == 'L' ? 1 : 0);
-        std::int64_t value = 0;
+        int64_t value = 0;
         return push(parse_integer_line(line, value)
-                        ? made_.make_integer(static_cast<std::uint64_t>(value))
+                        ? made_.make_integer(static_cast<uint64_t>(value))
                         : made_.add_decoded(pickle_kind::text, as_bytes(line))); // of many digits
     }
-    result<void> push_line_number(std::string_view line) {
+    result<void> push_line_number(string_view line) {
         double value = 0;
         if (!parse_number_line(line, value)) {
             return malformed("a line is no number");
         }
-        std::uint64_t bits = 0;
+        uint64_t bits = 0;
         std::memcpy(&bits, &value, sizeof bits);
-        std::byte content[8];
+        byte content[8];
         store_big(bits, content, sizeof content);
         return push(made_.add_eight(pickle_kind::number, content));
     }
-    result<void> push_line_text(std::string_view line) {
-        std::string text;
+    result<void> push_line_text(string_view line) {
+        string text;
         if (!(next_.code == 'S' ? decode_quoted_line(line, text) : decode_unicode_line(line, text))) {
             return malformed("a text's quotes or escapes are not whole");
         }
@@ -312,7 +309,7 @@ private:
     // -- what is remembered
 
     /// Picklers number what they remember, but need not use every number.
-    result<void> remember(std::uint64_t place) {
+    result<void> remember(uint64_t place) {
         if (size() == 0) {
             return nothing_there();
         }
@@ -323,21 +320,21 @@ private:
             memo_.push_back(value_of(pickle_kind::unset), made_.budget);
             ZTENSOR_TRY(made_.check_limits(memo_.size()));
         }
-        memo_[static_cast<std::size_t>(place)] = stack_.back();
+        memo_[static_cast<size_t>(place)] = stack_.back();
         return {};
     }
-    result<void> recall(std::uint64_t place) {
+    result<void> recall(uint64_t place) {
         const pickle_value found =
-            place < memo_.size() ? memo_[static_cast<std::size_t>(place)] : value_of(pickle_kind::unset);
+            place < memo_.size() ? memo_[static_cast<size_t>(place)] : value_of(pickle_kind::unset);
         return found.kind != pickle_kind::unset ? push(found)
                                                 : malformed("it recalls a value that it has not remembered");
     }
-    result<void> use_line_of_memo(std::string_view line) {
-        std::int64_t place = 0;
+    result<void> use_line_of_memo(string_view line) {
+        int64_t place = 0;
         if (!parse_integer_line(line, place) || place < 0) {
             return malformed("it remembers or recalls a value by no number");
         }
-        const auto number = static_cast<std::uint64_t>(place);
+        const auto number = static_cast<uint64_t>(place);
         return next_.code == 'p' ? remember(number) : recall(number);
     }
 
@@ -463,7 +460,7 @@ private:
             ZTENSOR_TRY_ASSIGN(const pickle_value storage, rebuild_storage(made_, id));
             return push(storage);
         }
-        std::int64_t number = 0;
+        int64_t number = 0;
         if (id.kind == pickle_kind::integer) {
             number = made_.integer_of(id);
         } else if (!parse_integer_line(made_.text_or_none(id), number)) {
@@ -477,8 +474,8 @@ private:
     pickle_bytes from_;
     pickle_opcode next_; ///< that is carried out
     block_array<pickle_value> stack_;
-    block_array<std::uint32_t> marks_; ///< how many values stood on the stack then
-    std::size_t marked_ = 0;           ///< see pop_mark()
+    block_array<uint32_t> marks_; ///< how many values stood on the stack then
+    size_t marked_ = 0;           ///< see pop_mark()
     block_array<pickle_value> memo_;
     const by_number* by_number_ = nullptr;
 };

@@ -7,17 +7,11 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/npy_header.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -39,7 +33,7 @@ namespace detail {
     pickle_items items(made, metadata);
     while (const pickle_value* const key = items.next()) {
         const bool is_set = items.next()->place != 0;
-        const std::string_view name = made.text_or_none(*key);
+        const string_view name = made.text_or_none(*key);
         if (name != "conj" && name != "neg") {
             return false;
         }
@@ -59,8 +53,8 @@ inline result<pickle_value> rebuild_tensor(pickled& made, const pickle_global& g
     const bool has_dtype = global.role == pickle_role::tensor_of_dtype;
     const bool is_quantized = global.role == pickle_role::quantized_tensor;
     const bool is_oldest = global.name == "_rebuild_tensor";
-    const std::size_t expected = is_oldest ? 4 : has_dtype || is_quantized ? 7 : 6;
-    const std::size_t count = made.count_of(arguments);
+    const size_t expected = is_oldest ? 4 : has_dtype || is_quantized ? 7 : 6;
+    const size_t count = made.count_of(arguments);
     if (count != expected && (is_oldest || is_quantized || count != expected + 1)) {
         return wrong_arguments(global);
     }
@@ -106,9 +100,9 @@ inline result<pickle_value> rebuild_sparse(pickled& made, const pickle_global& g
     if (made.count_of(arguments) != 2 || layout.kind != pickle_kind::text) {
         return wrong_arguments(global);
     }
-    const std::size_t tensors = made.text_of(layout) == "torch.sparse_coo" ? 2 : 3;
+    const size_t tensors = made.text_of(layout) == "torch.sparse_coo" ? 2 : 3;
     bool is_right = made.is_tuple_of_sizes(made.item_or_none(parts, tensors));
-    for (std::size_t i = 0; is_right && i < tensors; ++i) {
+    for (size_t i = 0; is_right && i < tensors; ++i) {
         const pickle_value part = made.item_of(parts, i);
         is_right = part.kind == pickle_kind::tensor && made.tensors[part.place].form == pickle_form::dense;
     }
@@ -124,8 +118,8 @@ inline result<pickle_value> rebuild_sparse(pickled& made, const pickle_global& g
 /// A dictionary of nothing, of another one, or of a list of pairs, as Python 2 wrote those that keep their order.
 inline result<pickle_value> rebuild_dictionary(pickled& made, const pickle_global& global,
                                                const pickle_value& arguments) {
-    const std::size_t count = made.count_of(arguments);
-    const std::size_t factories = global.name == "defaultdict" && count != 0 ? 1 : 0;
+    const size_t count = made.count_of(arguments);
+    const size_t factories = global.name == "defaultdict" && count != 0 ? 1 : 0;
     const pickle_value content = made.item_or_none(arguments, factories);
     if (count == factories + 1 && content.kind == pickle_kind::dictionary) {
         return content;
@@ -166,27 +160,26 @@ inline result<pickle_value> rebuild_bytes(pickled& made, const pickle_global& gl
     if (content.kind != pickle_kind::text) {
         return wrong_arguments(global);
     }
-    std::vector<std::byte> decoded;
+    vector<byte> decoded;
     const bytes_view text = made.bytes_of(content);
     if (!made.budget.take(text.size())) {
         return pickle_takes_too_much();
     }
     decoded.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
+    for (size_t i = 0; i < text.size(); ++i) {
         const auto first = std::to_integer<unsigned>(text[i]);
         const bool is_two = (first == 0xc2 || first == 0xc3) && i + 1 < text.size();
         if (first >= 0x80 && !is_two) {
             return wrong_arguments(global); // no character of one byte
         }
-        decoded.push_back(is_two ? std::byte((first & 3) << 6 | (std::to_integer<unsigned>(text[++i]) & 0x3f))
-                                 : text[i]);
+        decoded.push_back(is_two ? byte((first & 3) << 6 | (std::to_integer<unsigned>(text[++i]) & 0x3f)) : text[i]);
     }
     return made.add_decoded(pickle_kind::byte_string, decoded);
 }
 
 /// What `global` makes of a tuple of arguments. Errors: pickle_malformed, pickle_refused, limit_exceeded.
 inline result<pickle_value> rebuild(pickled& made, const pickle_global& global, const pickle_value& arguments) {
-    const std::size_t count = made.count_of(arguments);
+    const size_t count = made.count_of(arguments);
     const pickle_value first = made.item_or_none(arguments, 0);
     bool is_first = false; // which is what is made
     switch (global.role) {
@@ -254,12 +247,12 @@ inline result<pickle_value> rebuild_storage(pickled& made, const pickle_value& i
     if (global.role != pickle_role::storage && global.role != pickle_role::untyped_storage) {
         return wrong();
     }
-    const std::uint64_t count = made.size_of(elements);
-    const std::optional<std::uint64_t> bytes = checked_multiply(count, global.element_bytes);
+    const uint64_t count = made.size_of(elements);
+    const optional<uint64_t> bytes = checked_multiply(count, global.element_bytes);
     if (!bytes) {
         return fail(errc::shape_overflow, "a storage of {} elements is larger than 64 bits can count", {count});
     }
-    storage.element = static_cast<std::uint16_t>(element.place);
+    storage.element = static_cast<uint16_t>(element.place);
     storage.is_meta = made.text_or_none(made.item_of(id, 3)) == "meta";
     storage.bytes = *bytes;
     if (view.kind != pickle_kind::none) {
@@ -289,9 +282,9 @@ inline result<pickle_value> rebuild_storage(pickled& made, const pickle_value& i
 /// An array or a scalar.
 struct pickled_array {
     npy_element element;
-    std::string_view type; ///< of the element, as NumPy spells it; "" if it is other than a text
-    pickle_value shape;    ///< a tuple; None of a scalar
-    pickle_value data;     ///< bytes
+    string_view type;   ///< of the element, as NumPy spells it; "" if it is other than a text
+    pickle_value shape; ///< a tuple; None of a scalar
+    pickle_value data;  ///< bytes
     bool is_fortran = false;
     const char* why = nullptr; ///< it can't be read
 
@@ -322,18 +315,18 @@ struct numpy_parts {
     npy_element found;
     found.why = "whose type is not known";
     const pickle_value type = content.item_or_none(dtype.arguments, 0);
-    for (std::size_t i = 2; i < 5; ++i) {
+    for (size_t i = 2; i < 5; ++i) {
         if (content.item_or_none(dtype.state, i).kind != pickle_kind::none) {
             found.why = "which is a record of several";
             return found;
         }
     }
-    const std::string_view order = content.text_or_none(content.item_or_none(dtype.state, 1));
+    const string_view order = content.text_or_none(content.item_or_none(dtype.state, 1));
     if (type.kind == pickle_kind::unknown_global && content.names[type.place].module == "ml_dtypes") {
         found.type = find_npy_type(content.names[type.place].name);
         found.is_big_endian = order == ">" && found.type != nullptr && found.type->element_bytes != 1;
     } else if (type.kind == pickle_kind::text) {
-        found = find_npy_element(std::string(order) += content.text_of(type), "");
+        found = find_npy_element(string(order) += content.text_of(type), "");
         found.why = found.raw_bytes != 0 ? "which is bytes of an unknown meaning" : found.why;
     }
     return found;
@@ -342,7 +335,7 @@ struct numpy_parts {
 /// Of an object whose role is numpy_array.
 [[nodiscard]] inline pickled_array read_numpy_array(const pickled& content, const pickle_value& object) {
     const auto& [arguments, state] = parts_of_numpy(content, object);
-    const std::string_view function = pickle_globals[content.objects[object.place].type.place].name;
+    const string_view function = pickle_globals[content.objects[object.place].type.place].name;
     pickled_array array;
     pickle_value dtype;
     if (function == "scalar") { // a dtype and bytes
@@ -355,7 +348,7 @@ struct numpy_parts {
         array.is_fortran = content.text_or_none(content.item_or_none(arguments, 3)) == "F";
     } else { // the state: a version, which the oldest lack, the shape, a dtype, whether it is Fortran's order, and
              // bytes
-        const std::size_t first = content.is_tuple_of(state, 4) ? 0 : 1;
+        const size_t first = content.is_tuple_of(state, 4) ? 0 : 1;
         array.shape = content.item_or_none(state, first);
         dtype = content.item_or_none(state, first + 1);
         const pickle_value order = content.item_or_none(state, first + 2);

@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/result.hpp>
@@ -18,16 +19,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <iomanip>
 #include <limits>
 #include <locale>
-#include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -38,15 +34,15 @@ namespace detail {
 
 /// What stands behind an opcode: a number of `width` bytes, perhaps as many bytes as it counts, or lines of text.
 struct pickle_layout {
-    std::uint8_t width = 0;
+    uint8_t width = 0;
     bool is_count = false;
-    std::uint8_t lines = 0;
+    uint8_t lines = 0;
 };
 
 /// By the opcode. Behind one that is not known stands nothing.
 inline constexpr std::array<pickle_layout, 256> pickle_layouts = [] {
     struct row {
-        std::string_view opcodes;
+        string_view opcodes;
         pickle_layout layout;
     };
     constexpr row rows[] = {{"\x80Kqh\x82", {1, false, 0}}, {"M\x83", {2, false, 0}},     {"Jrj\x84", {4, false, 0}},
@@ -64,10 +60,10 @@ inline constexpr std::array<pickle_layout, 256> pickle_layouts = [] {
 /// An opcode and what stands behind it.
 struct pickle_opcode {
     char code = '\0';
-    std::size_t width = 0;     ///< of the number behind it
-    std::size_t place = 0;     ///< where that number stands
-    std::uint64_t value = 0;   ///< the number, lowest byte first
-    std::string_view lines[2]; ///< without their line feeds
+    size_t width = 0;     ///< of the number behind it
+    size_t place = 0;     ///< where that number stands
+    uint64_t value = 0;   ///< the number, lowest byte first
+    string_view lines[2]; ///< without their line feeds
 };
 
 /// A pickle's bytes, from front to back.
@@ -75,7 +71,7 @@ class pickle_bytes {
 public:
     explicit pickle_bytes(bytes_view all) noexcept : all_(all) {}
 
-    [[nodiscard]] std::size_t position() const noexcept { return position_; }
+    [[nodiscard]] size_t position() const noexcept { return position_; }
     [[nodiscard]] bool is_at_end() const noexcept { return position_ == all_.size(); }
 
     /// False where the pickle ends before it, or within what stands behind it.
@@ -93,7 +89,7 @@ public:
             }
             next.value = load_little(all_.data() + next.place, layout.width);
         }
-        for (std::size_t i = 0; i < layout.lines; ++i) {
+        for (size_t i = 0; i < layout.lines; ++i) {
             if (!take_line(next.lines[i])) {
                 return false;
             }
@@ -102,19 +98,19 @@ public:
     }
 
 private:
-    [[nodiscard]] bool skip(std::uint64_t size) noexcept {
+    [[nodiscard]] bool skip(uint64_t size) noexcept {
         const bool is_there = size <= all_.size() - position_;
-        position_ += is_there ? static_cast<std::size_t>(size) : 0;
+        position_ += is_there ? static_cast<size_t>(size) : 0;
         return is_there;
     }
-    [[nodiscard]] bool take_line(std::string_view& line) noexcept {
-        const std::string_view rest = as_text(all_.subspan(position_));
+    [[nodiscard]] bool take_line(string_view& line) noexcept {
+        const string_view rest = as_text(all_.subspan(position_));
         line = rest.substr(0, rest.find('\n'));
         return line.size() != rest.size() && skip(line.size() + 1);
     }
 
     bytes_view all_;
-    std::size_t position_ = 0;
+    size_t position_ = 0;
 };
 
 // -- pickle lines
@@ -122,38 +118,38 @@ private:
 // Values of pickles that stand in lines of text, as protocol 0 writes them: numbers and texts with escapes.
 
 /// A sign and digits. False for anything else, and for what 64 bits can't hold.
-[[nodiscard]] inline bool parse_integer_line(std::string_view line, std::int64_t& value) noexcept {
-    constexpr std::uint64_t most = (std::numeric_limits<std::int64_t>::max)();
+[[nodiscard]] inline bool parse_integer_line(string_view line, int64_t& value) noexcept {
+    constexpr uint64_t most = (std::numeric_limits<int64_t>::max)();
     const bool is_negative = !line.empty() && line[0] == '-';
-    const std::optional<std::uint64_t> magnitude = parse_decimal(line.substr(is_negative ? 1 : 0));
+    const optional<uint64_t> magnitude = parse_decimal(line.substr(is_negative ? 1 : 0));
     if (!magnitude || *magnitude > most) {
         return false;
     }
-    value = is_negative ? -static_cast<std::int64_t>(*magnitude) : static_cast<std::int64_t>(*magnitude);
+    value = is_negative ? -static_cast<int64_t>(*magnitude) : static_cast<int64_t>(*magnitude);
     return true;
 }
 
 /// As Python prints a float.
-[[nodiscard]] inline bool parse_number_line(std::string_view line, double& value) {
+[[nodiscard]] inline bool parse_number_line(string_view line, double& value) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (line == "inf" || line == "-inf" || line == "nan") {
         value = line == "nan" ? std::numeric_limits<double>::quiet_NaN() : line == "inf" ? infinity : -infinity;
         return true;
     }
-    std::istringstream text{std::string(line)};
+    std::istringstream text{string(line)};
     text.imbue(std::locale::classic());
     text >> value;
     return !text.fail() && text.peek() == std::istringstream::traits_type::eof();
 }
 
 /// As Python prints a float: the fewest digits that mean it, with an exponent where it is far from 1.
-[[nodiscard]] inline std::string print_number(double value) {
+[[nodiscard]] inline string print_number(double value) {
     constexpr int most_digits = 17;
     constexpr int least_exponent = -4, most_exponent = 15;
     if (std::isnan(value) || std::isinf(value)) {
         return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
     }
-    std::string text;
+    string text;
     double read = 0;
     for (int digits = 1; digits <= most_digits; ++digits) {
         std::ostringstream out;
@@ -164,29 +160,28 @@ private:
             break;
         }
     }
-    const std::size_t mark = text.find('e');
-    std::int64_t exponent = 0;
-    static_cast<void>(
-        parse_integer_line(std::string_view(text).substr(mark + (text[mark + 1] == '+' ? 2 : 1)), exponent));
+    const size_t mark = text.find('e');
+    int64_t exponent = 0;
+    static_cast<void>(parse_integer_line(string_view(text).substr(mark + (text[mark + 1] == '+' ? 2 : 1)), exponent));
     if (exponent < least_exponent || exponent > most_exponent) {
         return text; // whose exponent has two digits at least, as in Python
     }
-    const std::string sign = text[0] == '-' ? "-" : "";
-    std::string digits;
+    const string sign = text[0] == '-' ? "-" : "";
+    string digits;
     for (const char each : text.substr(0, mark)) {
-        digits += each >= '0' && each <= '9' ? std::string(1, each) : "";
+        digits += each >= '0' && each <= '9' ? string(1, each) : "";
     }
     if (exponent < 0) {
-        return sign + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
+        return sign + "0." + string(static_cast<size_t>(-exponent - 1), '0') + digits;
     }
-    const std::size_t whole = static_cast<std::size_t>(exponent) + 1;
+    const size_t whole = static_cast<size_t>(exponent) + 1;
     if (digits.size() <= whole) {
-        return sign + digits + std::string(whole - digits.size(), '0') + ".0";
+        return sign + digits + string(whole - digits.size(), '0') + ".0";
     }
     return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
-[[nodiscard]] inline bool parse_hex(std::string_view digits, std::uint32_t& value) noexcept {
+[[nodiscard]] inline bool parse_hex(string_view digits, uint32_t& value) noexcept {
     value = 0;
     for (const char each : digits) {
         const bool is_digit = each >= '0' && each <= '9';
@@ -196,13 +191,13 @@ private:
             return false;
         }
         const int digit = is_digit ? each - '0' : is_lower ? each - 'a' + 10 : each - 'A' + 10;
-        value = value << 4 | static_cast<std::uint32_t>(digit);
+        value = value << 4 | static_cast<uint32_t>(digit);
     }
     return true;
 }
 
-inline void append_utf8(std::string& text, std::uint32_t character) {
-    const auto add = [&](std::uint32_t byte) { text += static_cast<char>(static_cast<unsigned char>(byte)); };
+inline void append_utf8(string& text, uint32_t character) {
+    const auto add = [&](uint32_t byte) { text += static_cast<char>(static_cast<unsigned char>(byte)); };
     if (character < 0x80) {
         add(character);
         return;
@@ -222,15 +217,15 @@ inline void append_utf8(std::string& text, std::uint32_t character) {
 
 /// A text of which each byte is a character, and a backslash with u and four digits, or with U and eight, is another.
 /// False if one is cut off.
-[[nodiscard]] inline bool decode_unicode_line(std::string_view line, std::string& text) {
-    for (std::size_t i = 0; i < line.size(); ++i) {
+[[nodiscard]] inline bool decode_unicode_line(string_view line, string& text) {
+    for (size_t i = 0; i < line.size(); ++i) {
         const char next = line[i] == '\\' && i + 1 < line.size() ? line[i + 1] : '\0';
         if (next != 'u' && next != 'U') {
             append_utf8(text, static_cast<unsigned char>(line[i]));
             continue;
         }
-        const std::size_t digits = next == 'u' ? 4 : 8;
-        std::uint32_t character = 0;
+        const size_t digits = next == 'u' ? 4 : 8;
+        uint32_t character = 0;
         if (line.size() - i - 2 < digits || !parse_hex(line.substr(i + 2, digits), character)) {
             return false;
         }
@@ -241,9 +236,9 @@ inline void append_utf8(std::string& text, std::uint32_t character) {
 }
 
 /// Takes an escape of three octal digits at most, which starts there; gives how many there are.
-[[nodiscard]] inline std::size_t take_octal(std::string_view from, std::string& text) {
+[[nodiscard]] inline size_t take_octal(string_view from, string& text) {
     unsigned byte = 0;
-    std::size_t digits = 0;
+    size_t digits = 0;
     for (; digits < 3 && digits < from.size() && from[digits] >= '0' && from[digits] <= '7'; ++digits) {
         byte = byte * 8 + static_cast<unsigned>(from[digits] - '0');
     }
@@ -252,13 +247,13 @@ inline void append_utf8(std::string& text, std::uint32_t character) {
 }
 
 /// A text between quotes, with the escapes of Python. False if the quotes or an escape are not whole.
-[[nodiscard]] inline bool decode_quoted_line(std::string_view line, std::string& text) {
+[[nodiscard]] inline bool decode_quoted_line(string_view line, string& text) {
     if (line.size() < 2 || (line[0] != '\'' && line[0] != '"') || line.back() != line[0]) {
         return false;
     }
     line = line.substr(1, line.size() - 2);
-    constexpr std::string_view escapes = "\\'\"abfnrtv", meanings = "\\'\"\a\b\f\n\r\t\v";
-    for (std::size_t i = 0; i < line.size(); ++i) {
+    constexpr string_view escapes = "\\'\"abfnrtv", meanings = "\\'\"\a\b\f\n\r\t\v";
+    for (size_t i = 0; i < line.size(); ++i) {
         if (line[i] != '\\') {
             text += line[i];
             continue;
@@ -266,8 +261,8 @@ inline void append_utf8(std::string& text, std::uint32_t character) {
         if (++i == line.size()) {
             return false;
         }
-        std::uint32_t byte = 0;
-        if (const std::size_t known = escapes.find(line[i]); known != std::string_view::npos) {
+        uint32_t byte = 0;
+        if (const size_t known = escapes.find(line[i]); known != std::string_view::npos) {
             text += meanings[known];
         } else if (line[i] == 'x' && line.size() - i > 2 && parse_hex(line.substr(i + 1, 2), byte)) {
             text += static_cast<char>(static_cast<unsigned char>(byte));
@@ -287,7 +282,7 @@ inline void append_utf8(std::string& text, std::uint32_t character) {
 // carrying it out.
 
 /// The bytes of the pickle that they start with; 0 if it does not end in them.
-[[nodiscard]] inline std::size_t pickle_length(bytes_view bytes) noexcept {
+[[nodiscard]] inline size_t pickle_length(bytes_view bytes) noexcept {
     pickle_bytes from(bytes);
     pickle_opcode next;
     while (from.take(next)) {
@@ -301,23 +296,23 @@ inline void append_utf8(std::string& text, std::uint32_t character) {
 class pickle_stream {
 public:
     /// The part of `source` up to `end`.
-    pickle_stream(const byte_source& source, std::uint64_t position, std::uint64_t end, std::uint64_t most_bytes)
+    pickle_stream(const byte_source& source, uint64_t position, uint64_t end, uint64_t most_bytes)
         : source_(source), position_(position), end_(end), most_bytes_(most_bytes) {}
 
-    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+    [[nodiscard]] uint64_t position() const noexcept { return position_; }
 
     /// The next pickle. It is looked for in ever more bytes, twice as many each time, so that reading it takes time in
     /// proportion to it. Errors: truncated; limit_exceeded; what the source says.
-    result<byte_buffer> next_pickle(std::uint64_t first_bytes = 512) {
-        const std::uint64_t there = end_ - position_;
-        for (std::uint64_t size = first_bytes;; size *= 2) {
-            const std::uint64_t window = (std::min)({size, there, most_bytes_});
+    result<byte_buffer> next_pickle(uint64_t first_bytes = 512) {
+        const uint64_t there = end_ - position_;
+        for (uint64_t size = first_bytes;; size *= 2) {
+            const uint64_t window = (std::min)({size, there, most_bytes_});
             result<byte_buffer> bytes = read_header(source_, position_, window);
             if (!bytes) {
                 return bytes;
             }
-            if (const std::size_t length = pickle_length(bytes->bytes()); length != 0) {
-                const std::uint64_t begin = position_;
+            if (const size_t length = pickle_length(bytes->bytes()); length != 0) {
+                const uint64_t begin = position_;
                 position_ += length;
                 return length == window ? std::move(bytes) : read_header(source_, begin, length);
             }
@@ -332,8 +327,8 @@ public:
     }
 
     /// A number between pickles. Errors: truncated; what the source says.
-    result<std::uint64_t> next_number(std::size_t size) {
-        std::byte bytes[8];
+    result<uint64_t> next_number(size_t size) {
+        byte bytes[8];
         if (end_ - position_ < size) {
             return fail(errc::truncated, "the file ends at byte {}, where a number should be", {end_});
         }
@@ -343,7 +338,7 @@ public:
     }
 
     /// Goes over so many bytes. Errors: truncated.
-    result<void> skip(std::uint64_t size) {
+    result<void> skip(uint64_t size) {
         if (size > end_ - position_) {
             return fail(errc::truncated, "{} bytes from byte {} on are not all there", {size, position_});
         }
@@ -353,9 +348,9 @@ public:
 
 private:
     const byte_source& source_;
-    std::uint64_t position_;
-    std::uint64_t end_;
-    std::uint64_t most_bytes_;
+    uint64_t position_;
+    uint64_t end_;
+    uint64_t most_bytes_;
 };
 
 } // namespace detail

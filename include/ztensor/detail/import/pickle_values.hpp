@@ -7,19 +7,16 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
-#include <string_view>
 #include <type_traits>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -30,7 +27,7 @@ namespace detail {
 // The closed list of names whose meaning is known, and what each stands for. Nothing on it is ever run: each is a row
 // of a table. What a pickle makes by other names stays an object that is not made.
 
-enum class pickle_role : std::uint8_t {
+enum class pickle_role : uint8_t {
     dictionary,      ///< makes one, empty or of its argument
     list,            ///< likewise
     first,           ///< is the first of its arguments, which is a container
@@ -52,12 +49,12 @@ enum class pickle_role : std::uint8_t {
 };
 
 struct pickle_global {
-    std::string_view module;
-    std::string_view name;
+    string_view module;
+    string_view name;
     pickle_role role;
-    std::string_view dtype = {}; ///< in the words of 1.2, like the next
-    std::string_view type = {};
-    std::uint8_t element_bytes = 0; ///< of PyTorch's element
+    string_view dtype = {}; ///< in the words of 1.2, like the next
+    string_view type = {};
+    uint8_t element_bytes = 0; ///< of PyTorch's element
 };
 
 inline constexpr pickle_global pickle_globals[] = {
@@ -152,10 +149,9 @@ inline constexpr pickle_global pickle_globals[] = {
 
 /// Null for a name that is not on the list. Python 2 calls its own names otherwise, and storages of other devices have
 /// the names of those of the CPU.
-[[nodiscard]] constexpr const pickle_global* find_pickle_global(std::string_view module,
-                                                                std::string_view name) noexcept {
+[[nodiscard]] constexpr const pickle_global* find_pickle_global(string_view module, string_view name) noexcept {
     const bool is_of_device = module == "torch.cuda";
-    const std::string_view known = module == "__builtin__" ? "builtins" : is_of_device ? "torch" : module;
+    const string_view known = module == "__builtin__" ? "builtins" : is_of_device ? "torch" : module;
     for (const pickle_global& each : pickle_globals) {
         if (each.name == name && each.module == known && (!is_of_device || each.role == pickle_role::storage)) {
             return &each;
@@ -170,10 +166,10 @@ inline constexpr pickle_global pickle_globals[] = {
 /// whoever asks is_exceeded(): a header can't make more memory than so many times its own size.
 class import_budget {
 public:
-    explicit import_budget(std::uint64_t most_bytes) noexcept : left_(most_bytes) {}
+    explicit import_budget(uint64_t most_bytes) noexcept : left_(most_bytes) {}
 
     /// False if so many are not left.
-    bool take(std::uint64_t bytes) noexcept {
+    bool take(uint64_t bytes) noexcept {
         is_exceeded_ = is_exceeded_ || bytes > left_;
         left_ -= is_exceeded_ ? 0 : bytes;
         return !is_exceeded_;
@@ -181,7 +177,7 @@ public:
     [[nodiscard]] bool is_exceeded() const noexcept { return is_exceeded_; }
 
 private:
-    std::uint64_t left_;
+    uint64_t left_;
     bool is_exceeded_ = false;
 };
 
@@ -191,11 +187,9 @@ class block_array {
     static_assert(std::is_trivially_copyable_v<T>);
 
 public:
-    [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    [[nodiscard]] T& operator[](std::size_t i) noexcept { return blocks_[i / block_items][i % block_items]; }
-    [[nodiscard]] const T& operator[](std::size_t i) const noexcept {
-        return blocks_[i / block_items][i % block_items];
-    }
+    [[nodiscard]] size_t size() const noexcept { return size_; }
+    [[nodiscard]] T& operator[](size_t i) noexcept { return blocks_[i / block_items][i % block_items]; }
+    [[nodiscard]] const T& operator[](size_t i) const noexcept { return blocks_[i / block_items][i % block_items]; }
     [[nodiscard]] const T& back() const noexcept { return (*this)[size_ - 1]; }
 
     /// Takes a block from the budget where the last one is full.
@@ -207,13 +201,13 @@ public:
         (*this)[size_++] = item;
     }
     /// Blocks stay for what comes next.
-    void truncate(std::size_t size) noexcept { size_ = size; }
+    void truncate(size_t size) noexcept { size_ = size; }
 
 private:
-    static constexpr std::size_t block_items = 2048;
+    static constexpr size_t block_items = 2048;
 
-    std::vector<std::unique_ptr<T[]>> blocks_;
-    std::size_t size_ = 0;
+    vector<std::unique_ptr<T[]>> blocks_;
+    size_t size_ = 0;
 };
 
 // -- pickled
@@ -221,7 +215,7 @@ private:
 // What a pickle says once it is read: plain values, containers of them, and tensors as descriptions. Values are small
 // and point into arenas; texts stay where they are in the pickle.
 
-enum class pickle_kind : std::uint8_t {
+enum class pickle_kind : uint8_t {
     none,
     boolean,
     integer,
@@ -243,28 +237,28 @@ enum class pickle_kind : std::uint8_t {
     unset,          ///< a place of the memo that nothing was remembered in
 };
 
-[[nodiscard]] constexpr std::string_view name(pickle_kind kind) noexcept {
-    constexpr std::string_view names[] = {"None",     "a bool",  "an int",    "an int of many bytes",
-                                          "a float",  "a text",  "bytes",     "a tuple",
-                                          "a list",   "a dict",  "a global",  "a storage",
-                                          "a tensor", "a set",   "an object", "an unknown global",
-                                          "unnamed",  "spliced", "unset"};
-    return names[static_cast<std::size_t>(kind)];
+[[nodiscard]] constexpr string_view name(pickle_kind kind) noexcept {
+    constexpr string_view names[] = {"None",     "a bool",  "an int",    "an int of many bytes",
+                                     "a float",  "a text",  "bytes",     "a tuple",
+                                     "a list",   "a dict",  "a global",  "a storage",
+                                     "a tensor", "a set",   "an object", "an unknown global",
+                                     "unnamed",  "spliced", "unset"};
+    return names[static_cast<size_t>(kind)];
 }
 
 /// Eight bytes: numbers and texts stay in the pickle, and what holds others is a place in an arena.
 struct pickle_value {
     pickle_kind kind = pickle_kind::none;
-    std::uint8_t width = 0;  ///< of an integer, its bytes; of a text and its like, those of its length
+    uint8_t width = 0;       ///< of an integer, its bytes; of a text and its like, those of its length
     bool is_signed = false;  ///< of an integer
     bool is_decoded = false; ///< it lies in pickled::decoded, not in the pickle
-    std::uint32_t place = 0; ///< in the pickle, or in an arena; of a bool itself
+    uint32_t place = 0;      ///< in the pickle, or in an arena; of a bool itself
 };
 static_assert(sizeof(pickle_value) == 8);
 
-[[nodiscard]] constexpr pickle_value value_of(pickle_kind kind, std::size_t place = 0, std::size_t width = 0,
+[[nodiscard]] constexpr pickle_value value_of(pickle_kind kind, size_t place = 0, size_t width = 0,
                                               bool is_signed = false) noexcept {
-    return {kind, static_cast<std::uint8_t>(width), is_signed, false, static_cast<std::uint32_t>(place)};
+    return {kind, static_cast<uint8_t>(width), is_signed, false, static_cast<uint32_t>(place)};
 }
 
 [[nodiscard]] constexpr bool holds_values(pickle_kind kind) noexcept {
@@ -274,31 +268,31 @@ static_assert(sizeof(pickle_value) == 8);
 
 /// A list or a dictionary: runs of items, as they were added.
 struct pickle_container {
-    std::uint32_t first = 0; ///< place of the first run; 0 for none
-    std::uint32_t last = 0;
+    uint32_t first = 0; ///< place of the first run; 0 for none
+    uint32_t last = 0;
 };
 
 struct pickle_storage {
-    pickle_value key;          ///< of the archive's entry
-    std::uint64_t bytes = 0;   ///< of the whole that the key names
-    std::uint16_t element = 0; ///< the storage's class, in pickle_globals
-    bool is_meta = false;      ///< it has no bytes
-    std::uint32_t view = 0;    ///< a tuple's place: a key, the first element that is shown, and how many; 0 for all
+    pickle_value key;     ///< of the archive's entry
+    uint64_t bytes = 0;   ///< of the whole that the key names
+    uint16_t element = 0; ///< the storage's class, in pickle_globals
+    bool is_meta = false; ///< it has no bytes
+    uint32_t view = 0;    ///< a tuple's place: a key, the first element that is shown, and how many; 0 for all
 };
 
 /// What a pickle calls by its module and its name, outside of pickle_globals.
 struct pickle_name {
-    std::string_view module;
-    std::string_view name;
+    string_view module;
+    string_view name;
 };
 
 /// An object that was not made: its class or the function that would make it, and a dictionary of what it holds.
 struct pickle_object {
-    pickle_value type;       ///< a name: what would make it, or what would make that
-    std::uint32_t parts = 0; ///< a container
+    pickle_value type;  ///< a name: what would make it, or what would make that
+    uint32_t parts = 0; ///< a container
 };
 
-enum class pickle_form : std::uint8_t {
+enum class pickle_form : uint8_t {
     dense,
     conjugated,
     negated,
@@ -310,10 +304,10 @@ enum class pickle_form : std::uint8_t {
 
 /// Small, since there may be very many: what it is made of stays where it is.
 struct pickle_tensor {
-    std::uint32_t element = 0; ///< the storage's class, or a dtype, in pickle_globals
-    std::uint32_t storage = 0;
-    std::uint32_t arguments = 0; ///< place of a tuple: storage, offset, sizes, strides, and more; of a sparse one its
-                                 ///< layout, and a tuple of what it is made of
+    uint32_t element = 0; ///< the storage's class, or a dtype, in pickle_globals
+    uint32_t storage = 0;
+    uint32_t arguments = 0; ///< place of a tuple: storage, offset, sizes, strides, and more; of a sparse one its
+                            ///< layout, and a tuple of what it is made of
     pickle_form form = pickle_form::dense;
 };
 
@@ -327,9 +321,9 @@ class pickled {
 public:
     /// A pickle, or what says as much as one, takes `bytes`. A value of one byte takes eight here, and so does what is
     /// remembered of it: 32 MiB are for a million of them, and for blocks that are begun.
-    pickled(bytes_view pickle, std::uint64_t bytes, std::uint64_t more_memory = 0)
-        : source(pickle), budget(3 * bytes + (std::uint64_t{32} << 20) + more_memory) {
-        add_run(0, false, [](std::size_t) { return pickle_value(); });
+    pickled(bytes_view pickle, uint64_t bytes, uint64_t more_memory = 0)
+        : source(pickle), budget(3 * bytes + (uint64_t{32} << 20) + more_memory) {
+        add_run(0, false, [](size_t) { return pickle_value(); });
     }
 
     bytes_view source;
@@ -342,33 +336,31 @@ public:
     block_array<pickle_tensor> tensors;
     block_array<pickle_name> names;
     block_array<pickle_object> objects;
-    std::vector<std::byte> decoded; ///< values that do not stand in the pickle as they are
-    std::size_t item_count = 0;     ///< of all runs
+    vector<byte> decoded;  ///< values that do not stand in the pickle as they are
+    size_t item_count = 0; ///< of all runs
     import_budget budget;
 
     // -- what they hold
 
     [[nodiscard]] bytes_view bytes_of(const pickle_value& value) const noexcept {
         const bytes_view from = bytes_with(value);
-        const auto size = static_cast<std::size_t>(load_little(from.data() + value.place, value.width));
+        const auto size = static_cast<size_t>(load_little(from.data() + value.place, value.width));
         return from.subspan(value.place + value.width, size);
     }
-    [[nodiscard]] std::string_view text_of(const pickle_value& value) const noexcept {
-        return as_text(bytes_of(value));
-    }
+    [[nodiscard]] string_view text_of(const pickle_value& value) const noexcept { return as_text(bytes_of(value)); }
     /// "" of what is no text.
-    [[nodiscard]] std::string_view text_or_none(const pickle_value& value) const noexcept {
-        return value.kind == pickle_kind::text ? text_of(value) : std::string_view();
+    [[nodiscard]] string_view text_or_none(const pickle_value& value) const noexcept {
+        return value.kind == pickle_kind::text ? text_of(value) : string_view();
     }
-    [[nodiscard]] std::int64_t integer_of(const pickle_value& value) const noexcept {
-        std::uint64_t bits = value.width == 0 ? 0 : load_little(bytes_with(value).data() + value.place, value.width);
+    [[nodiscard]] int64_t integer_of(const pickle_value& value) const noexcept {
+        uint64_t bits = value.width == 0 ? 0 : load_little(bytes_with(value).data() + value.place, value.width);
         bits = value.is_signed && value.width != 0 ? extend_sign(bits, value.width) : bits;
-        std::int64_t integer = 0;
+        int64_t integer = 0;
         std::memcpy(&integer, &bits, sizeof integer);
         return integer;
     }
     [[nodiscard]] double number_of(const pickle_value& value) const noexcept {
-        const std::uint64_t bits = load_big_64(bytes_with(value).data() + value.place);
+        const uint64_t bits = load_big_64(bytes_with(value).data() + value.place);
         double number = 0;
         std::memcpy(&number, &bits, sizeof number);
         return number;
@@ -377,51 +369,51 @@ public:
     [[nodiscard]] bool is_size(const pickle_value& value) const noexcept {
         return value.kind == pickle_kind::integer && integer_of(value) >= 0;
     }
-    [[nodiscard]] std::uint64_t size_of(const pickle_value& value) const noexcept {
-        return static_cast<std::uint64_t>(integer_of(value));
+    [[nodiscard]] uint64_t size_of(const pickle_value& value) const noexcept {
+        return static_cast<uint64_t>(integer_of(value));
     }
 
     /// Of a tuple.
-    [[nodiscard]] std::size_t count_of(const pickle_value& tuple) const noexcept { return values[tuple.place].place; }
-    [[nodiscard]] const pickle_value& item_of(const pickle_value& tuple, std::size_t i) const noexcept {
+    [[nodiscard]] size_t count_of(const pickle_value& tuple) const noexcept { return values[tuple.place].place; }
+    [[nodiscard]] const pickle_value& item_of(const pickle_value& tuple, size_t i) const noexcept {
         return values[tuple.place + 1 + i];
     }
     /// None where it is no tuple of so many.
-    [[nodiscard]] pickle_value item_or_none(const pickle_value& tuple, std::size_t i) const noexcept {
+    [[nodiscard]] pickle_value item_or_none(const pickle_value& tuple, size_t i) const noexcept {
         const bool is_there = tuple.kind == pickle_kind::tuple && i < count_of(tuple);
         return is_there ? item_of(tuple, i) : pickle_value();
     }
-    [[nodiscard]] bool is_tuple_of(const pickle_value& value, std::size_t count) const noexcept {
+    [[nodiscard]] bool is_tuple_of(const pickle_value& value, size_t count) const noexcept {
         return value.kind == pickle_kind::tuple && count_of(value) == count;
     }
     [[nodiscard]] bool is_tuple_of_sizes(const pickle_value& value) const noexcept {
         bool are_sizes = value.kind == pickle_kind::tuple;
-        for (std::size_t i = 0; are_sizes && i < count_of(value); ++i) {
+        for (size_t i = 0; are_sizes && i < count_of(value); ++i) {
             are_sizes = is_size(item_of(value, i));
         }
         return are_sizes;
     }
-    [[nodiscard]] std::vector<std::uint64_t> sizes_of(const pickle_value& tuple) const {
-        std::vector<std::uint64_t> sizes(count_of(tuple));
-        for (std::size_t i = 0; i < sizes.size(); ++i) {
+    [[nodiscard]] vector<uint64_t> sizes_of(const pickle_value& tuple) const {
+        vector<uint64_t> sizes(count_of(tuple));
+        for (size_t i = 0; i < sizes.size(); ++i) {
             sizes[i] = size_of(item_of(tuple, i));
         }
         return sizes;
     }
     /// The i-th of what a tensor is made of.
-    [[nodiscard]] const pickle_value& argument_of(const pickle_tensor& tensor, std::size_t i) const noexcept {
+    [[nodiscard]] const pickle_value& argument_of(const pickle_tensor& tensor, size_t i) const noexcept {
         return values[tensor.arguments + 1 + i];
     }
     /// The items of a list, a set or a dictionary, or the parts of an object.
-    [[nodiscard]] std::uint32_t container_of(const pickle_value& value) const noexcept {
+    [[nodiscard]] uint32_t container_of(const pickle_value& value) const noexcept {
         return value.kind == pickle_kind::object ? objects[value.place].parts : value.place;
     }
 
     // -- what is added to them
 
     /// Errors: limit_exceeded. What torch.save needs is far below.
-    result<void> check_limits(std::size_t more_values = 0) const {
-        constexpr std::size_t most_containers = std::size_t{1} << 22, most_values = std::size_t{1} << 24;
+    result<void> check_limits(size_t more_values = 0) const {
+        constexpr size_t most_containers = size_t{1} << 22, most_values = size_t{1} << 24;
         if (budget.is_exceeded()) {
             return pickle_takes_too_much();
         }
@@ -436,26 +428,25 @@ public:
 
     /// A run of `count` items, of which item(i) is the i-th; one that may go on is for a list or a dictionary.
     template <class Item>
-    std::size_t add_run(std::size_t count, bool may_go_on, const Item& item) {
-        const std::size_t place = values.size();
+    size_t add_run(size_t count, bool may_go_on, const Item& item) {
+        const size_t place = values.size();
         values.push_back(value_of(pickle_kind::none, count), budget);
         if (may_go_on) {
             values.push_back({}, budget);
         }
-        for (std::size_t i = 0; i < count; ++i) {
+        for (size_t i = 0; i < count; ++i) {
             values.push_back(item(i), budget);
         }
         item_count += count;
         return place;
     }
     [[nodiscard]] pickle_value make_tuple(std::initializer_list<pickle_value> items) {
-        return value_of(pickle_kind::tuple,
-                        add_run(items.size(), false, [&](std::size_t i) { return items.begin()[i]; }));
+        return value_of(pickle_kind::tuple, add_run(items.size(), false, [&](size_t i) { return items.begin()[i]; }));
     }
     /// Integers that stand in no pickle.
-    [[nodiscard]] pickle_value make_sizes(span<const std::uint64_t> sizes) {
+    [[nodiscard]] pickle_value make_sizes(span<const uint64_t> sizes) {
         return value_of(pickle_kind::tuple,
-                        add_run(sizes.size(), false, [&](std::size_t i) { return make_integer(sizes[i]); }));
+                        add_run(sizes.size(), false, [&](size_t i) { return make_integer(sizes[i]); }));
     }
 
     /// An empty list, set or dictionary, or the parts of an object.
@@ -465,8 +456,8 @@ public:
     }
     /// Appends a run of items to a list, set, dictionary or object.
     template <class Item>
-    void append(const pickle_value& to, std::size_t count, const Item& item) {
-        const auto run = static_cast<std::uint32_t>(add_run(count, true, item));
+    void append(const pickle_value& to, size_t count, const Item& item) {
+        const auto run = static_cast<uint32_t>(add_run(count, true, item));
         pickle_container& items = containers[container_of(to)];
         if (items.first == 0) {
             items.first = run;
@@ -476,7 +467,7 @@ public:
         items.last = run;
     }
     void append_pair(const pickle_value& to, const pickle_value& key, const pickle_value& value) {
-        append(to, 2, [&](std::size_t i) { return i == 0 ? key : value; });
+        append(to, 2, [&](size_t i) { return i == 0 ? key : value; });
     }
     /// An object of a class or function that is not known, or that makes nothing we know: what it holds is kept,
     /// nothing is made.
@@ -500,8 +491,8 @@ public:
         return value_of(pickle_kind::storage, storages.size() - 1);
     }
     /// A dense tensor of a storage of its own, that no pickle describes; as many strides as sizes.
-    [[nodiscard]] pickle_value make_tensor(const pickle_storage& storage, std::uint64_t offset,
-                                           span<const std::uint64_t> sizes, span<const std::uint64_t> strides) {
+    [[nodiscard]] pickle_value make_tensor(const pickle_storage& storage, uint64_t offset, span<const uint64_t> sizes,
+                                           span<const uint64_t> strides) {
         pickle_tensor tensor;
         tensor.element = storage.element;
         tensor.storage = make_storage(storage).place;
@@ -512,9 +503,9 @@ public:
     }
 
     /// A name, whether it is on the list or not. Both texts lie in the pickle.
-    [[nodiscard]] pickle_value find_global(std::string_view module, std::string_view name) {
+    [[nodiscard]] pickle_value find_global(string_view module, string_view name) {
         if (const pickle_global* const known = find_pickle_global(module, name)) {
-            return value_of(pickle_kind::global, static_cast<std::size_t>(known - pickle_globals));
+            return value_of(pickle_kind::global, static_cast<size_t>(known - pickle_globals));
         }
         names.push_back({module, name}, budget);
         return value_of(pickle_kind::unknown_global, names.size() - 1);
@@ -522,12 +513,12 @@ public:
 
     /// Bytes that do not stand in the pickle; none of them where the budget is exceeded.
     [[nodiscard]] pickle_value add_decoded(pickle_kind kind, bytes_view content) {
-        constexpr std::size_t length_bytes = 8;
-        constexpr std::size_t most_bytes = std::size_t{1} << 30; // positions have 32 bits
-        const std::size_t place = decoded.size();
-        const std::size_t size = length_bytes + content.size();
+        constexpr size_t length_bytes = 8;
+        constexpr size_t most_bytes = size_t{1} << 30; // positions have 32 bits
+        const size_t place = decoded.size();
+        const size_t size = length_bytes + content.size();
         // A vector that grows takes twice as much.
-        if (!budget.take(size > most_bytes - place ? ~std::uint64_t{0} : 2 * std::uint64_t{size})) {
+        if (!budget.take(size > most_bytes - place ? ~uint64_t{0} : 2 * uint64_t{size})) {
             return {};
         }
         decoded.resize(place + size);
@@ -544,8 +535,8 @@ public:
         value.is_signed = true;
         return value;
     }
-    [[nodiscard]] pickle_value make_integer(std::uint64_t number) {
-        std::byte bytes[8];
+    [[nodiscard]] pickle_value make_integer(uint64_t number) {
+        byte bytes[8];
         store_little(number, bytes, sizeof bytes);
         return add_eight(pickle_kind::integer, bytes);
     }
@@ -575,8 +566,8 @@ public:
 private:
     const pickled* from_;
     bool is_tuple_;
-    std::size_t run_; ///< 0: none is left
-    std::size_t at_ = 0;
+    size_t run_; ///< 0: none is left
+    size_t at_ = 0;
 };
 
 } // namespace detail

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/pickle_machine.hpp>
 #include <ztensor/detail/import/pickle_stream.hpp>
@@ -19,13 +20,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -33,20 +28,20 @@ namespace detail {
 
 /// Of records that are sorted by a member, the first with that value; null if there is none.
 template <class Record, class Member>
-[[nodiscard]] Record* find_sorted(std::vector<Record>& all, Member Record::*member, const Member& value) noexcept {
+[[nodiscard]] Record* find_sorted(vector<Record>& all, Member Record::*member, const Member& value) noexcept {
     const auto found =
         std::lower_bound(all.begin(), all.end(), value,
                          [member](const Record& each, const Member& wanted) { return each.*member < wanted; });
     return found != all.end() && (*found).*member == value ? &*found : nullptr;
 }
 template <class Record, class Member>
-void sort_by(std::vector<Record>& all, Member Record::*member) {
+void sort_by(vector<Record>& all, Member Record::*member) {
     std::sort(all.begin(), all.end(), [member](const Record& a, const Record& b) { return a.*member < b.*member; });
 }
 
 /// Positions in a pickle have 32 bits.
-[[nodiscard]] inline std::uint64_t most_pickle_bytes(const read_options& options) noexcept {
-    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+[[nodiscard]] inline uint64_t most_pickle_bytes(const read_options& options) noexcept {
+    constexpr uint64_t most_bytes = uint64_t{1} << 30;
     return (std::min)(most_bytes, options.max_manifest_bytes_);
 }
 
@@ -55,18 +50,17 @@ void sort_by(std::vector<Record>& all, Member Record::*member) {
 // The entries of a ZIP archive that PyTorch wrote, and the storages among them.
 
 struct pt_entry {
-    std::string_view name;                    ///< in the folder
-    zip_entry entry;                          ///< its offset counts in the whole file
-    std::optional<std::uint64_t> offset = {}; ///< of its content in the assembled source, once somebody needed it
-    bool is_taken = false;                    ///< as an archive in the archive, of which there is one for each name
+    string_view name;               ///< in the folder
+    zip_entry entry;                ///< its offset counts in the whole file
+    optional<uint64_t> offset = {}; ///< of its content in the assembled source, once somebody needed it
+    bool is_taken = false;          ///< as an archive in the archive, of which there is one for each name
 };
 
 /// Those in one folder.
 class pt_entries {
 public:
     /// `folder` ends in a slash, or is empty. The archive, which outlives this, lies at `archive_offset` of the file.
-    pt_entries(assembled_source& all, const zip_directory& archive, std::string_view folder,
-               std::uint64_t archive_offset = 0)
+    pt_entries(assembled_source& all, const zip_directory& archive, string_view folder, uint64_t archive_offset = 0)
         : all_(all) {
         for (const zip_entry& each : archive.entries()) {
             if (each.name.substr(0, folder.size()) == folder) {
@@ -80,15 +74,13 @@ public:
     }
 
     /// By their name.
-    [[nodiscard]] const std::vector<pt_entry>& all() const noexcept { return entries_; }
+    [[nodiscard]] const vector<pt_entry>& all() const noexcept { return entries_; }
 
     /// Null if there is none.
-    [[nodiscard]] pt_entry* find(std::string_view name) noexcept {
-        return find_sorted(entries_, &pt_entry::name, name);
-    }
+    [[nodiscard]] pt_entry* find(string_view name) noexcept { return find_sorted(entries_, &pt_entry::name, name); }
 
     /// Where an entry's content lies in the assembled source. Errors: out_of_bounds.
-    result<std::uint64_t> place(pt_entry& of) {
+    result<uint64_t> place(pt_entry& of) {
         if (!of.offset) {
             ZTENSOR_TRY_ASSIGN(of.offset, place_content(all_, of.entry));
         }
@@ -98,7 +90,7 @@ public:
     /// All content of a pickle or a text, checked. What is inflated is not bounded by the file, so that both limits
     /// hold for it. Errors: those of read_content().
     result<byte_buffer> read(const pt_entry& of, const read_options& options) const {
-        const std::uint64_t allowed = most_pickle_bytes(options);
+        const uint64_t allowed = most_pickle_bytes(options);
         return read_content(all_.file(), of.entry,
                             of.entry.is_deflated ? (std::min)(allowed, options.max_decoded_bytes_) : allowed);
     }
@@ -110,9 +102,9 @@ public:
         if (stated == nullptr) {
             return false;
         }
-        constexpr std::uint64_t most_bytes = 16;
+        constexpr uint64_t most_bytes = 16;
         ZTENSOR_TRY_ASSIGN(const byte_buffer text, read_content(all_.file(), stated->entry, most_bytes));
-        const std::string_view order = as_text(text.bytes());
+        const string_view order = as_text(text.bytes());
         return order == "big" || order == "little"
                    ? result<bool>(order == "big")
                    : fail(errc::header_malformed, "the checkpoint's byte order is {}, neither little nor big",
@@ -121,18 +113,18 @@ public:
 
 private:
     assembled_source& all_;
-    std::vector<pt_entry> entries_; ///< by their name
+    vector<pt_entry> entries_; ///< by their name
 };
 
 /// The storages of one pickle: entries of a folder in the folder.
 class pt_entry_storages final : public storage_finder {
 public:
     /// `pickle` is the entry of the pickle itself; null where there is none.
-    pt_entry_storages(pt_entries& entries, std::string_view folder, pt_entry* pickle) noexcept
+    pt_entry_storages(pt_entries& entries, string_view folder, pt_entry* pickle) noexcept
         : entries_(entries), folder_(folder), pickle_(pickle) {}
 
-    result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
-        pt_entry* const found = entries_.find(std::string(folder_) + std::string(key));
+    result<placed_storage> find(const pickle_storage& storage, string_view key) override {
+        pt_entry* const found = entries_.find(string(folder_) + string(key));
         if (found == nullptr) {
             return fail(errc::schema_missing, "the archive has no entry for storage {}", {in_quotes(key)});
         }
@@ -140,16 +132,16 @@ public:
             return fail(errc::size_mismatch, "storage {} has {} bytes, but its entry {}",
                         {in_quotes(key), storage.bytes, found->entry.size});
         }
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, entries_.place(*found));
+        ZTENSOR_TRY_ASSIGN(const uint64_t offset, entries_.place(*found));
         return placed_storage{offset, storage.bytes,
-                              found->entry.is_unchecked ? std::string() : digest_text_of(found->entry)};
+                              found->entry.is_unchecked ? string() : digest_text_of(found->entry)};
     }
 
-    result<std::uint64_t> place_pickle() override { return entries_.place(*pickle_); }
+    result<uint64_t> place_pickle() override { return entries_.place(*pickle_); }
 
 private:
     pt_entries& entries_;
-    std::string_view folder_;
+    string_view folder_;
     pt_entry* pickle_;
 };
 
@@ -158,9 +150,9 @@ private:
 // PyTorch checkpoints: a ZIP archive of a pickle that describes tensors, and an entry for each storage they lie in.
 
 /// The folder, with its slash, that a checkpoint's entries lie in; nothing if the archive is none.
-[[nodiscard]] inline std::optional<std::string_view> find_pt_folder(const zip_directory& entries) noexcept {
+[[nodiscard]] inline optional<string_view> find_pt_folder(const zip_directory& entries) noexcept {
     for (const zip_entry& each : entries.entries()) {
-        const std::size_t folder = each.name.find('/') + 1; // 0 where there is no slash
+        const size_t folder = each.name.find('/') + 1; // 0 where there is no slash
         if (each.name.substr(folder) == "data.pkl") {
             return each.name.substr(0, folder);
         }
@@ -169,8 +161,8 @@ private:
 }
 
 /// One pickle of a checkpoint's folder, and the folder of its storages.
-inline result<void> add_pt_pickle(pt_import& to, pt_entries& entries, std::string_view pickle_name,
-                                  std::string_view folder, bool is_big_endian, const pt_names& names) {
+inline result<void> add_pt_pickle(pt_import& to, pt_entries& entries, string_view pickle_name, string_view folder,
+                                  bool is_big_endian, const pt_names& names) {
     pt_entry* const entry = entries.find(pickle_name);
     ZTENSOR_TRY_ASSIGN(const byte_buffer pickle, entries.read(*entry, to.file.options));
     ZTENSOR_TRY_ASSIGN(pickled content, pickle_machine(pickle.bytes()).run());
@@ -188,11 +180,11 @@ inline result<void> add_pt_archive(pt_import& to, pt_entries& entries, const pt_
                : add_pt_pickle(to, entries, "constants.pkl", "constants/", is_big_endian, {"CONSTANTS", "CONSTANTS"});
 }
 
-inline result<imported> import_pt(const foreign_file& file, const zip_directory& archive, std::string_view folder,
-                                  const std::string& stem) {
+inline result<imported> import_pt(const foreign_file& file, const zip_directory& archive, string_view folder,
+                                  const string& stem) {
     pt_import to(file);
     pt_entries entries(*to.all, archive, folder);
-    ZTENSOR_TRY(add_pt_archive(to, entries, {stem, std::string()}));
+    ZTENSOR_TRY(add_pt_archive(to, entries, {stem, string()}));
     return to.objects.finish(std::move(to.all));
 }
 
@@ -208,39 +200,39 @@ struct carried_out_pickle {
 };
 
 /// Errors: those of pickle_stream::next_pickle() and of pickle_machine::run().
-inline result<carried_out_pickle> carry_out_next(pickle_stream& from, std::uint64_t first_bytes = 512) {
+inline result<carried_out_pickle> carry_out_next(pickle_stream& from, uint64_t first_bytes = 512) {
     ZTENSOR_TRY_ASSIGN(byte_buffer pickle, from.next_pickle(first_bytes));
     ZTENSOR_TRY_ASSIGN(pickled content, pickle_machine(pickle.bytes()).run());
     return carried_out_pickle{std::move(pickle), std::move(content)};
 }
 /// Of the pickles that hold everything else.
-inline constexpr std::uint64_t first_bytes_of_large = 1 << 16;
+inline constexpr uint64_t first_bytes_of_large = 1 << 16;
 
 /// A file whose tensors are in one pickle, and its storages outside of that.
 class pt_single_pickle : protected storage_finder {
 protected:
     explicit pt_single_pickle(const foreign_file& file) : file_(file) {}
 
-    [[nodiscard]] pickle_stream stream(std::uint64_t begin, std::uint64_t end) const {
+    [[nodiscard]] pickle_stream stream(uint64_t begin, uint64_t end) const {
         return pickle_stream(*file_.source, begin, end, most_pickle_bytes(file_.options));
     }
     /// `stem` names a tensor that stands alone.
-    result<imported> finish(pickled content, const std::string& stem) {
+    result<imported> finish(pickled content, const string& stem) {
         pt_import to(file_);
-        ZTENSOR_TRY(to.add(std::move(content), *this, false, {stem, std::string()}));
+        ZTENSOR_TRY(to.add(std::move(content), *this, false, {stem, string()}));
         return to.objects.finish(std::move(to.all));
     }
-    result<std::uint64_t> place_pickle() override { return pickle_at_; }
+    result<uint64_t> place_pickle() override { return pickle_at_; }
 
     const foreign_file& file_;
-    std::uint64_t pickle_at_ = 0;
+    uint64_t pickle_at_ = 0;
 };
 
 class pt_legacy_importer final : pt_single_pickle {
 public:
     explicit pt_legacy_importer(const foreign_file& file) : pt_single_pickle(file) {}
 
-    result<imported> import(const std::string& stem) {
+    result<imported> import(const string& stem) {
         pickle_stream from = stream(0, file_.source->size());
         ZTENSOR_TRY(check_version(from));
         ZTENSOR_TRY_ASSIGN(carried_out_pickle object, carry_out_next(from, first_bytes_of_large));
@@ -251,16 +243,16 @@ public:
 
 private:
     struct known_storage {
-        std::string_view key;
-        std::uint64_t bytes;
-        std::uint64_t element_bytes;
-        std::uint64_t offset; ///< 0: it has not been found
+        string_view key;
+        uint64_t bytes;
+        uint64_t element_bytes;
+        uint64_t offset; ///< 0: it has not been found
     };
 
     /// A magic number, the version, and what is said of the machine that wrote, which changes nothing: all numbers are
     /// little-endian.
     static result<void> check_version(pickle_stream& from) {
-        constexpr std::int64_t known_version = 1001;
+        constexpr int64_t known_version = 1001;
         ZTENSOR_TRY(from.next_pickle());
         ZTENSOR_TRY_ASSIGN(const carried_out_pickle version, carry_out_next(from));
         const pickled& stated = version.content;
@@ -274,7 +266,7 @@ private:
 
     /// The storages lie in the order of a list of their keys.
     result<void> place_storages(const pickled& content, pickle_stream& from) {
-        for (std::size_t i = 0; i < content.storages.size(); ++i) {
+        for (size_t i = 0; i < content.storages.size(); ++i) {
             const pickle_storage& each = content.storages[i];
             storages_.push_back({content.text_of(each.key), each.bytes, pickle_globals[each.element].element_bytes, 0});
         }
@@ -292,7 +284,7 @@ private:
             if (storage == nullptr) {
                 return fail(errc::pickle_malformed, "a storage of the file belongs to no tensor");
             }
-            ZTENSOR_TRY_ASSIGN(const std::uint64_t elements, from.next_number(8));
+            ZTENSOR_TRY_ASSIGN(const uint64_t elements, from.next_number(8));
             if (elements != storage->bytes / storage->element_bytes) {
                 return fail(errc::size_mismatch, "storage {} has {} elements, but in the file {}",
                             {in_quotes(storage->key), storage->bytes / storage->element_bytes, elements});
@@ -303,10 +295,10 @@ private:
         return {};
     }
 
-    [[nodiscard]] known_storage* find_known(std::string_view key) noexcept {
+    [[nodiscard]] known_storage* find_known(string_view key) noexcept {
         return find_sorted(storages_, &known_storage::key, key);
     }
-    result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
+    result<placed_storage> find(const pickle_storage& storage, string_view key) override {
         const known_storage* const found = find_known(key);
         if (found == nullptr || found->offset == 0) {
             return fail(errc::schema_missing, "the file has no storage {}", {in_quotes(key)});
@@ -318,7 +310,7 @@ private:
         return placed_storage{found->offset, found->bytes, {}};
     }
 
-    std::vector<known_storage> storages_; ///< by their key
+    vector<known_storage> storages_; ///< by their key
 };
 
 // -- pt tar
@@ -327,13 +319,13 @@ private:
 // object that names these.
 
 /// Nothing if the field holds other than octal digits.
-[[nodiscard]] inline std::optional<std::uint64_t> parse_octal(std::string_view field) noexcept {
-    std::uint64_t value = 0;
-    for (const char each : field.substr(0, field.find_first_of(std::string_view("\0 ", 2)))) {
+[[nodiscard]] inline optional<uint64_t> parse_octal(string_view field) noexcept {
+    uint64_t value = 0;
+    for (const char each : field.substr(0, field.find_first_of(string_view("\0 ", 2)))) {
         if (each < '0' || each > '7') {
             return std::nullopt;
         }
-        value = value << 3 | static_cast<std::uint64_t>(each - '0'); // of 12 digits at most
+        value = value << 3 | static_cast<uint64_t>(each - '0'); // of 12 digits at most
     }
     return value;
 }
@@ -342,16 +334,16 @@ class pt_tar_importer final : pt_single_pickle {
 public:
     explicit pt_tar_importer(const foreign_file& file) : pt_single_pickle(file) {}
 
-    result<imported> import(const std::string& stem) {
+    result<imported> import(const string& stem) {
         ZTENSOR_TRY(find_members());
         ZTENSOR_TRY(read_storages());
         ZTENSOR_TRY(read_tensors());
         pickle_at_ = pickle_.begin;
         pickle_stream from = stream(pickle_.begin, pickle_.end);
         ZTENSOR_TRY_ASSIGN(const byte_buffer pickle, from.next_pickle(first_bytes_of_large));
-        constexpr std::uint64_t memory_of_tensor = 512; // besides its sizes and strides
-        const std::uint64_t memory = tensors_.size() * memory_of_tensor + 8 * shapes_.size() * sizeof(std::uint64_t);
-        const pickle_machine::by_number tensors = [&](std::int64_t number, pickled& made) {
+        constexpr uint64_t memory_of_tensor = 512; // besides its sizes and strides
+        const uint64_t memory = tensors_.size() * memory_of_tensor + 8 * shapes_.size() * sizeof(uint64_t);
+        const pickle_machine::by_number tensors = [&](int64_t number, pickled& made) {
             return make_tensor(number, made);
         };
         ZTENSOR_TRY_ASSIGN(pickled content, pickle_machine(pickle.bytes(), memory).run(&tensors));
@@ -360,36 +352,36 @@ public:
 
 private:
     struct member {
-        std::uint64_t begin = 0;
-        std::uint64_t end = 0;
+        uint64_t begin = 0;
+        uint64_t end = 0;
     };
     struct known_storage {
-        std::int64_t number = 0;
-        std::uint32_t element = 0; ///< in pickle_globals
-        std::uint64_t offset = 0;
-        std::uint64_t bytes = 0;
+        int64_t number = 0;
+        uint32_t element = 0; ///< in pickle_globals
+        uint64_t offset = 0;
+        uint64_t bytes = 0;
 
-        [[nodiscard]] std::uint64_t width() const noexcept { return pickle_globals[element].element_bytes; }
+        [[nodiscard]] uint64_t width() const noexcept { return pickle_globals[element].element_bytes; }
     };
     struct known_tensor {
-        std::int64_t number = 0;
+        int64_t number = 0;
         known_storage storage;
-        std::uint64_t offset = 0; ///< in elements
-        std::size_t shape = 0;    ///< the first of its sizes, behind which the strides stand
-        std::size_t rank = 0;
+        uint64_t offset = 0; ///< in elements
+        size_t shape = 0;    ///< the first of its sizes, behind which the strides stand
+        size_t rank = 0;
     };
 
     result<void> find_members() {
-        constexpr std::uint64_t block = 512;
-        constexpr std::size_t name_bytes = 100, size_at = 124, size_bytes = 12, most_members = 1024;
-        const std::uint64_t end = file_.source->size();
-        std::uint64_t at = 0;
-        for (std::size_t i = 0; i < most_members && fits(at, block, end); ++i) {
-            std::array<std::byte, block> header;
+        constexpr uint64_t block = 512;
+        constexpr size_t name_bytes = 100, size_at = 124, size_bytes = 12, most_members = 1024;
+        const uint64_t end = file_.source->size();
+        uint64_t at = 0;
+        for (size_t i = 0; i < most_members && fits(at, block, end); ++i) {
+            std::array<byte, block> header;
             ZTENSOR_TRY(file_.source->read_at(at, header));
-            const std::string_view text = as_text(header);
-            const std::string_view name = text.substr(0, (std::min)(text.find('\0'), name_bytes));
-            const std::optional<std::uint64_t> size = parse_octal(text.substr(size_at, size_bytes));
+            const string_view text = as_text(header);
+            const string_view name = text.substr(0, (std::min)(text.find('\0'), name_bytes));
+            const optional<uint64_t> size = parse_octal(text.substr(size_at, size_bytes));
             if (name.empty()) {
                 break;
             }
@@ -409,23 +401,23 @@ private:
     }
 
     /// A pickle that is an int. Errors: pickle_malformed; those of the stream.
-    static result<std::uint64_t> next_count(pickle_stream& from) {
+    static result<uint64_t> next_count(pickle_stream& from) {
         ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from));
         const pickled& count = pickle.content;
-        return count.is_size(count.root) ? result<std::uint64_t>(count.size_of(count.root))
+        return count.is_size(count.root) ? result<uint64_t>(count.size_of(count.root))
                                          : fail(errc::pickle_malformed, "a pickle is no number, where one should be");
     }
 
     /// Of the tuple of three that describes a storage or a tensor; none where the pickle holds anything else.
-    [[nodiscard]] static pickle_value item_of_three(const pickled& told, std::size_t i) noexcept {
+    [[nodiscard]] static pickle_value item_of_three(const pickled& told, size_t i) noexcept {
         return told.is_tuple_of(told.root, 3) ? told.item_of(told.root, i) : pickle_value();
     }
 
     /// How many there are; then each: a number, a device and a class, the number of elements, and these; then views.
     result<void> read_storages() {
         pickle_stream from = stream(storages_member_.begin, storages_member_.end);
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t count, next_count(from));
-        for (std::uint64_t i = 0; i < count; ++i) {
+        ZTENSOR_TRY_ASSIGN(const uint64_t count, next_count(from));
+        for (uint64_t i = 0; i < count; ++i) {
             ZTENSOR_TRY(read_storage(from));
         }
         sort_by(storages_, &known_storage::number);
@@ -442,8 +434,8 @@ private:
         known_storage storage;
         storage.number = pickle.content.integer_of(number);
         storage.element = element.place;
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t elements, from.next_number(8));
-        const std::optional<std::uint64_t> bytes = checked_multiply(elements, storage.width());
+        ZTENSOR_TRY_ASSIGN(const uint64_t elements, from.next_number(8));
+        const optional<uint64_t> bytes = checked_multiply(elements, storage.width());
         if (!bytes) {
             return fail(errc::shape_overflow, "a storage has more bytes than 64 bits can count");
         }
@@ -459,19 +451,19 @@ private:
         if (views.root.kind != pickle_kind::list) {
             return fail(errc::pickle_malformed, "the views of storages are no list");
         }
-        std::vector<known_storage> found;
+        vector<known_storage> found;
         pickle_items items(views, views.root);
         while (const pickle_value* const view = items.next()) {
             if (!views.is_tuple_of_sizes(*view) || views.count_of(*view) != 4) {
                 return fail(errc::pickle_malformed, "a view of a storage is other than four numbers");
             }
-            const auto at = [&](std::size_t i) { return views.size_of(views.item_of(*view, i)); };
+            const auto at = [&](size_t i) { return views.size_of(views.item_of(*view, i)); };
             const known_storage* const root =
-                find_sorted(storages_, &known_storage::number, static_cast<std::int64_t>(at(1)));
+                find_sorted(storages_, &known_storage::number, static_cast<int64_t>(at(1)));
             if (root == nullptr || !fits(at(2), at(3), root->bytes / root->width())) {
                 return fail(errc::out_of_bounds, "a view reaches beyond its storage, or there is none");
             }
-            found.push_back({static_cast<std::int64_t>(at(0)), root->element, root->offset + at(2) * root->width(),
+            found.push_back({static_cast<int64_t>(at(0)), root->element, root->offset + at(2) * root->width(),
                              at(3) * root->width()});
         }
         storages_.insert(storages_.end(), found.begin(), found.end());
@@ -482,8 +474,8 @@ private:
     /// How many there are; then each: its number, that of a storage, and a class; the rank, sizes, strides and offset.
     result<void> read_tensors() {
         pickle_stream from = stream(tensors_member_.begin, tensors_member_.end);
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t count, next_count(from));
-        for (std::uint64_t i = 0; i < count; ++i) {
+        ZTENSOR_TRY_ASSIGN(const uint64_t count, next_count(from));
+        for (uint64_t i = 0; i < count; ++i) {
             ZTENSOR_TRY(read_tensor(from));
         }
         sort_by(tensors_, &known_tensor::number);
@@ -503,43 +495,43 @@ private:
         tensor.number = told.integer_of(number);
         tensor.storage = *of;
         tensor.shape = shapes_.size();
-        ZTENSOR_TRY_ASSIGN(std::uint64_t rank, from.next_number(8));
+        ZTENSOR_TRY_ASSIGN(uint64_t rank, from.next_number(8));
         rank &= 0xffffffff; // the upper half once was something else
-        for (std::uint64_t i = 0; i < 2 * rank; ++i) {
-            ZTENSOR_TRY_ASSIGN(const std::uint64_t size, from.next_number(8));
+        for (uint64_t i = 0; i < 2 * rank; ++i) {
+            ZTENSOR_TRY_ASSIGN(const uint64_t size, from.next_number(8));
             shapes_.push_back(size);
         }
-        tensor.rank = static_cast<std::size_t>(rank); // which so many numbers were there for
+        tensor.rank = static_cast<size_t>(rank); // which so many numbers were there for
         ZTENSOR_TRY_ASSIGN(tensor.offset, from.next_number(8));
         tensors_.push_back(tensor);
         return {};
     }
 
     /// As the pickle's values have it.
-    result<pickle_value> make_tensor(std::int64_t number, pickled& made) {
+    result<pickle_value> make_tensor(int64_t number, pickled& made) {
         const known_tensor* const known = find_sorted(tensors_, &known_tensor::number, number);
         if (known == nullptr) {
             return fail(errc::pickle_malformed, "the pickle names tensor {}, which is not there", {number});
         }
-        std::byte place[8]; // where the storage lies is its key
+        byte place[8]; // where the storage lies is its key
         store_little(known->storage.offset, place, sizeof place);
         pickle_storage storage;
         storage.key = made.add_decoded(pickle_kind::text, place);
-        storage.element = static_cast<std::uint16_t>(known->storage.element);
+        storage.element = static_cast<uint16_t>(known->storage.element);
         storage.bytes = known->storage.bytes;
-        const span<const std::uint64_t> shape = span<const std::uint64_t>(shapes_).subspan(known->shape);
+        const span<const uint64_t> shape = span<const uint64_t>(shapes_).subspan(known->shape);
         return made.make_tensor(storage, known->offset, shape.first(known->rank),
                                 shape.subspan(known->rank, known->rank));
     }
 
-    result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
+    result<placed_storage> find(const pickle_storage& storage, string_view key) override {
         return placed_storage{load_little(as_bytes(key).data(), key.size()), storage.bytes, {}};
     }
 
     member pickle_, storages_member_, tensors_member_;
-    std::vector<known_storage> storages_;
-    std::vector<known_tensor> tensors_;
-    std::vector<std::uint64_t> shapes_;
+    vector<known_storage> storages_;
+    vector<known_tensor> tensors_;
+    vector<uint64_t> shapes_;
 };
 
 } // namespace detail

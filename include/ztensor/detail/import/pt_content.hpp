@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/import/pickle_rebuild.hpp>
 #include <ztensor/detail/import/pickle_stream.hpp>
@@ -14,12 +15,7 @@
 #include <ztensor/result.hpp>
 #include <ztensor/vocabulary.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -43,7 +39,7 @@ inline void encode_pickled(const pickled& content, const pickle_value& value, cb
     case pickle_kind::number:
         return out.number(content.number_of(value));
     case pickle_kind::global:
-        return out.text("torch." + std::string(pickle_globals[value.place].name));
+        return out.text("torch." + string(pickle_globals[value.place].name));
     default: // other texts than UTF-8 are lone surrogates, which Python's may hold
         value.kind == pickle_kind::text&& is_utf8(content.text_of(value)) ? out.text(content.text_of(value))
                                                                           : out.byte_string(content.bytes_of(value));
@@ -51,7 +47,7 @@ inline void encode_pickled(const pickled& content, const pickle_value& value, cb
 }
 
 /// The name of a class or function.
-[[nodiscard]] inline std::string describe_type(const pickled& content, const pickle_value& type) {
+[[nodiscard]] inline string describe_type(const pickled& content, const pickle_value& type) {
     const pickle_global* const known = type.kind == pickle_kind::global ? &pickle_globals[type.place] : nullptr;
     const pickle_name name = known != nullptr ? pickle_name{known->module, known->name} : content.names[type.place];
     return sentence("{} of module {}", {in_quotes(name.name), in_quotes(name.module)});
@@ -59,8 +55,8 @@ inline void encode_pickled(const pickled& content, const pickle_value& value, cb
 
 /// What the names of a part of the checkpoint start with.
 struct pt_names {
-    std::string of_root; ///< the name of a tensor or an object that stands alone
-    std::string front;   ///< stands in front of all other names, with a dot between; "" for nothing
+    string of_root; ///< the name of a tensor or an object that stands alone
+    string front;   ///< stands in front of all other names, with a dot between; "" for nothing
 };
 
 /// Walks through the checkpoint without recursion, and calls `visitor`:
@@ -100,12 +96,12 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_levels = 1024;
+    static constexpr size_t most_levels = 1024;
 
-    enum class visited : std::uint8_t { never, open, without_tensors, with_tensors };
+    enum class visited : uint8_t { never, open, without_tensors, with_tensors };
 
     /// What a value belongs to.
-    enum class company : std::uint8_t {
+    enum class company : uint8_t {
         plain,
         script, ///< a module of TorchScript, whose state is all that it holds
         object, ///< one that is not made, and goes with what is no tensor in it
@@ -114,8 +110,8 @@ private:
     struct level {
         pickle_value container;
         pickle_items items;
-        std::size_t count;      ///< of items that were gone through
-        std::size_t name_bytes; ///< of the container itself
+        size_t count;      ///< of items that were gone through
+        size_t name_bytes; ///< of the container itself
         company inside;
         bool has_tensors;
 
@@ -135,14 +131,14 @@ private:
     }
     /// Classes that an archive of TorchScript has the code of.
     [[nodiscard]] bool is_of_script(const pickle_value& object) const noexcept {
-        constexpr std::string_view script = "__torch__";
+        constexpr string_view script = "__torch__";
         const pickle_value type = content_.objects[object.place].type;
-        const std::string_view module =
-            type.kind == pickle_kind::unknown_global ? content_.names[type.place].module : std::string_view();
+        const string_view module =
+            type.kind == pickle_kind::unknown_global ? content_.names[type.place].module : string_view();
         return module == script || (module.substr(0, script.size()) == script && module[script.size()] == '.');
     }
 
-    void enter(const pickle_value& container, std::size_t name_bytes, company of) {
+    void enter(const pickle_value& container, size_t name_bytes, company of) {
         state_of(container) = visited::open;
         if (container.kind == pickle_kind::object && of != company::object) {
             of = is_of_script(container) ? company::script : company::object;
@@ -158,7 +154,7 @@ private:
         }
     }
 
-    result<void> skip_object(const std::string& name, const pickle_value& object, bool is_inside) {
+    result<void> skip_object(const string& name, const pickle_value& object, bool is_inside) {
         if (is_of_script(object)) {
             return {};
         }
@@ -190,7 +186,7 @@ private:
         const pickle_value value = has_key ? *innermost.items.next() : *first; // which come in pairs
         const bool is_named = name_item(innermost, has_key ? *first : pickle_value(), value);
         if (!is_named) {
-            return visitor_.skip(name_, "its key is " + std::string(name(first->kind)) + ", which can't be in a name");
+            return visitor_.skip(name_, "its key is " + string(name(first->kind)) + ", which can't be in a name");
         }
         return is_leaf(value) ? visit(value, innermost.inside) : step_into(value);
     }
@@ -236,7 +232,7 @@ private:
             return visitor_.attribute(name_, value);
         }
         return visitor_.skip(name_, "it is " + (value.kind == pickle_kind::unset
-                                                    ? std::string("nothing")
+                                                    ? string("nothing")
                                                     : describe_type(content_, value) + ", which is not run"));
     }
 
@@ -258,12 +254,12 @@ private:
         return append_key(key);
     }
     /// What every module of TorchScript has, which says nothing of it.
-    [[nodiscard]] static bool is_flag_of_modules(std::string_view name) noexcept {
-        const std::string_view last = name.substr(name.find_last_of('.') + 1);
+    [[nodiscard]] static bool is_flag_of_modules(string_view name) noexcept {
+        const string_view last = name.substr(name.find_last_of('.') + 1);
         return last == "training" || last == "_is_full_backward_hook";
     }
     /// A state_dict() leaves them out of its names.
-    [[nodiscard]] static bool is_dictionary_of_module(std::string_view key) noexcept {
+    [[nodiscard]] static bool is_dictionary_of_module(string_view key) noexcept {
         return key == "_parameters" || key == "_buffers" || key == "_modules";
     }
     [[nodiscard]] bool append_key(const pickle_value& key) {
@@ -294,14 +290,14 @@ private:
     [[nodiscard]] bool append_tuple(const pickle_value& key) {
         struct open_tuple {
             pickle_value tuple;
-            std::size_t next;
+            size_t next;
         };
-        std::vector<open_tuple> open = {{key, 0}};
+        vector<open_tuple> open = {{key, 0}};
         name_ += '(';
         while (!open.empty()) {
             const pickle_value tuple = open.back().tuple;
-            const std::size_t i = open.back().next++;
-            const std::size_t count = content_.count_of(tuple);
+            const size_t i = open.back().next++;
+            const size_t count = content_.count_of(tuple);
             if (name_.size() > max_name_bytes) {
                 return false;
             }
@@ -329,12 +325,12 @@ private:
 
     const pickled& content_;
     Visitor& visitor_;
-    std::vector<level> levels_;
-    std::string name_;
-    std::size_t most_steps_; ///< few times as many as there are values, which checkpoints have in one place or two
-    std::size_t steps_ = 0;
-    std::vector<visited> of_runs_; ///< by the place of a tuple
-    std::vector<visited> of_containers_;
+    vector<level> levels_;
+    string name_;
+    size_t most_steps_; ///< few times as many as there are values, which checkpoints have in one place or two
+    size_t steps_ = 0;
+    vector<visited> of_runs_; ///< by the place of a tuple
+    vector<visited> of_containers_;
 };
 
 } // namespace detail

@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/pickle_rebuild.hpp>
@@ -23,14 +24,8 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -43,9 +38,9 @@ namespace detail {
 
 /// Where the bytes of a storage lie.
 struct placed_storage {
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
-    std::string digest; ///< of all of them; "" for none
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    string digest; ///< of all of them; "" for none
 };
 
 /// What finds the storages of a checkpoint in the container that it is in.
@@ -53,34 +48,34 @@ class storage_finder {
 public:
     virtual ~storage_finder() = default;
     /// `key` is the storage's. Errors: schema_missing, size_mismatch; what the container says.
-    virtual result<placed_storage> find(const pickle_storage& storage, std::string_view key) = 0;
+    virtual result<placed_storage> find(const pickle_storage& storage, string_view key) = 0;
     /// Where the pickle itself lies. Errors: what the container says.
-    virtual result<std::uint64_t> place_pickle() = 0;
+    virtual result<uint64_t> place_pickle() = 0;
 };
 
 /// Bytes that a pickle spells otherwise than they are, and that stand in no file: they are here once all is read.
 class decoded_bytes final : public byte_source {
 public:
-    explicit decoded_bytes(std::uint64_t size) noexcept : size_(size) {}
-    void keep(std::vector<std::byte> bytes) noexcept { bytes_ = std::move(bytes); }
+    explicit decoded_bytes(uint64_t size) noexcept : size_(size) {}
+    void keep(vector<byte> bytes) noexcept { bytes_ = std::move(bytes); }
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    [[nodiscard]] uint64_t size() const noexcept override { return size_; }
+    result<void> read_at(uint64_t offset, span<byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), bytes_.size()));
         std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), destination.size(), destination.begin());
         return {};
     }
 
 private:
-    std::uint64_t size_;
-    std::vector<std::byte> bytes_;
+    uint64_t size_;
+    vector<byte> bytes_;
 };
 
 /// A component, with the memory of its digest, and the shape of the tensor.
 struct placed_tensor {
     foreign_component data;
-    std::string digest;
-    std::vector<std::uint64_t> sizes;
+    string digest;
+    vector<uint64_t> sizes;
 };
 
 class pt_places {
@@ -90,20 +85,20 @@ public:
         : all_(all), content_(content), storages_(storages), is_big_endian_(is_big_endian) {}
 
     /// Where a dense tensor's elements lie. Errors: shape_overflow, out_of_bounds; those of the storages.
-    result<placed_tensor> place(std::uint32_t number) {
+    result<placed_tensor> place(uint32_t number) {
         const pickle_tensor& tensor = content_.tensors[number];
         const pickle_global& element = pickle_globals[tensor.element];
         strided_shape shape;
         ZTENSOR_TRY_ASSIGN(shown_storage storage, find(content_.storages[tensor.storage]));
         shape.sizes = content_.sizes_of(content_.argument_of(tensor, 2));
         shape.strides = content_.sizes_of(content_.argument_of(tensor, 3));
-        const std::uint64_t width = element.element_bytes;
-        const std::optional<std::uint64_t> bytes = count_elements(shape.sizes, width), reach = shape.reach();
+        const uint64_t width = element.element_bytes;
+        const optional<uint64_t> bytes = count_elements(shape.sizes, width), reach = shape.reach();
         if (!bytes) {
             return fail(errc::shape_overflow, "the tensor has more elements or bytes than 64 bits can count");
         }
-        const std::uint64_t offset = content_.size_of(content_.argument_of(tensor, 1));
-        const std::uint64_t first = reach == std::uint64_t{0} ? 0 : offset; // nothing lies anywhere
+        const uint64_t offset = content_.size_of(content_.argument_of(tensor, 1));
+        const uint64_t first = reach == uint64_t{0} ? 0 : offset; // nothing lies anywhere
         if (!reach || !fits(first, *reach, storage.shown / width)) {
             return fail(errc::out_of_bounds, "the tensor reaches beyond its storage of {} elements",
                         {storage.shown / width});
@@ -135,7 +130,7 @@ public:
         if (array.shape.kind == pickle_kind::tuple) {
             shape.sizes = content_.sizes_of(array.shape);
         }
-        const std::optional<std::uint64_t> bytes = count_elements(shape.sizes, type.element_bytes);
+        const optional<uint64_t> bytes = count_elements(shape.sizes, type.element_bytes);
         const bytes_view data = content_.bytes_of(array.data);
         if (!bytes || *bytes != data.size()) {
             return fail(errc::size_mismatch, "an array of NumPy has {} bytes, other than its shape says",
@@ -152,14 +147,14 @@ public:
             shape.use_fortran_order();
             if (!shape.is_contiguous()) {
                 ZTENSOR_TRY_ASSIGN(placed.data.offset,
-                                   gather(placed.data, std::move(shape), static_cast<std::size_t>(type.element_bytes)));
+                                   gather(placed.data, std::move(shape), static_cast<size_t>(type.element_bytes)));
             }
         }
         return placed;
     }
 
     /// Once all are placed: takes along what does not stand in the pickle as it is.
-    void keep(std::vector<std::byte> decoded) noexcept {
+    void keep(vector<byte> decoded) noexcept {
         if (decoded_ != nullptr) {
             decoded_->keep(std::move(decoded));
         }
@@ -168,22 +163,22 @@ public:
 private:
     /// A storage, or the view of it that is shown: where that begins, and its bytes.
     struct shown_storage : placed_storage {
-        std::uint64_t shown = 0;
+        uint64_t shown = 0;
     };
     result<shown_storage> find(const pickle_storage& of) {
         shown_storage found;
         ZTENSOR_TRY_ASSIGN(static_cast<placed_storage&>(found), storages_.find(of, content_.text_of(of.key)));
         found.shown = of.bytes;
         if (of.view != 0) { // checked before: none overflows
-            const std::uint64_t width = pickle_globals[of.element].element_bytes;
+            const uint64_t width = pickle_globals[of.element].element_bytes;
             found.offset += content_.size_of(content_.values[of.view + 2]) * width;
             found.shown = content_.size_of(content_.values[of.view + 3]) * width;
         }
         return found;
     }
 
-    [[nodiscard]] foreign_component component_of(const pickle_global& element, std::uint64_t offset,
-                                                 std::uint64_t length) const noexcept {
+    [[nodiscard]] foreign_component component_of(const pickle_global& element, uint64_t offset,
+                                                 uint64_t length) const noexcept {
         foreign_component data;
         data.dtype = element.dtype;
         data.type = element.type;
@@ -193,8 +188,8 @@ private:
         return data;
     }
     /// Where the bytes of a value lie in all_.
-    result<std::uint64_t> place_bytes(const pickle_value& value) {
-        std::optional<std::uint64_t>& begin = value.is_decoded ? decoded_at_ : pickle_at_;
+    result<uint64_t> place_bytes(const pickle_value& value) {
+        optional<uint64_t>& begin = value.is_decoded ? decoded_at_ : pickle_at_;
         if (!begin && value.is_decoded) {
             decoded_ = std::make_shared<decoded_bytes>(content_.decoded.size());
             ZTENSOR_TRY_ASSIGN(begin, all_.add(decoded_, 0, decoded_->size()));
@@ -203,21 +198,20 @@ private:
         }
         return *begin + value.place + value.width;
     }
-    result<std::uint64_t> gather(const foreign_component& from, strided_shape shape, std::size_t element_bytes) {
+    result<uint64_t> gather(const foreign_component& from, strided_shape shape, size_t element_bytes) {
         return all_.add(std::make_unique<strided_elements>(all_, from.offset, std::move(shape), element_bytes, true),
                         from.length);
     }
 
     /// A tensor that stands in several places is gathered to one.
-    result<std::uint64_t> gather_once(std::uint32_t number, const foreign_component& from, strided_shape shape,
-                                      bool is_changed) {
+    result<uint64_t> gather_once(uint32_t number, const foreign_component& from, strided_shape shape, bool is_changed) {
         gathered_.resize(content_.tensors.size());
         if (gathered_[number]) {
             return *gathered_[number];
         }
         const pickle_tensor& tensor = content_.tensors[number];
         const pickle_global& element = pickle_globals[tensor.element];
-        std::uint64_t at = from.offset;
+        uint64_t at = from.offset;
         if (!shape.is_contiguous()) {
             ZTENSOR_TRY_ASSIGN(at, gather(from, std::move(shape), element.element_bytes));
         }
@@ -231,7 +225,7 @@ private:
     [[nodiscard]] sign_rule sign_rule_of(pickle_form form, const pickle_global& element) const noexcept {
         const bool is_complex = !element.type.empty();
         sign_rule rule;
-        rule.number_bytes = is_complex ? element.element_bytes / std::size_t{2} : element.element_bytes;
+        rule.number_bytes = is_complex ? element.element_bytes / size_t{2} : element.element_bytes;
         rule.is_big_endian = is_big_endian_;
         rule.changes_first = form != pickle_form::conjugated;
         rule.changes_second = is_complex ? form != pickle_form::conjugated_and_negated : rule.changes_first;
@@ -242,9 +236,9 @@ private:
     const pickled& content_;
     storage_finder& storages_;
     bool is_big_endian_;
-    std::vector<std::optional<std::uint64_t>> gathered_; ///< where, of each tensor
+    vector<optional<uint64_t>> gathered_; ///< where, of each tensor
     std::shared_ptr<decoded_bytes> decoded_;
-    std::optional<std::uint64_t> decoded_at_, pickle_at_; ///< in all_, once an array needed them
+    optional<uint64_t> decoded_at_, pickle_at_; ///< in all_, once an array needed them
 };
 
 // -- pt objects
@@ -256,10 +250,10 @@ public:
     explicit pt_objects(const read_options& options) noexcept : options_(options) {}
 
     /// A pickle of so many bytes follows: so much more may be listed of what is skipped.
-    void expect_pickle(std::size_t bytes) noexcept { skips_.allow(bytes); }
+    void expect_pickle(size_t bytes) noexcept { skips_.allow(bytes); }
 
     /// Errors: manifest_too_large.
-    result<void> add(const std::string& name, span<const std::uint64_t> dimensions, std::string_view format,
+    result<void> add(const string& name, span<const uint64_t> dimensions, string_view format,
                      span<const foreign_component> components, const attributes* of_object) {
         ++objects_;
         index_.add(name, dimensions, format, components, of_object);
@@ -267,15 +261,15 @@ public:
     }
 
     /// Where the caller appends the value of an attribute; null if one has the same name.
-    [[nodiscard]] cbor_encoder* attribute(const std::string& name) {
+    [[nodiscard]] cbor_encoder* attribute(const string& name) {
         return attributes_.insert(name) ? &index_.attribute(name) : nullptr;
     }
 
-    void skip(const std::string& name, std::string why) {
+    void skip(const string& name, string why) {
         if (first_skipped_.empty()) {
             first_skipped_ = sentence("{}: {}", {in_quotes(name), why});
         }
-        skips_.add(std::string_view(name).substr(0, max_name_bytes), "", std::move(why));
+        skips_.add(string_view(name).substr(0, max_name_bytes), "", std::move(why));
     }
 
     /// Values may stand in many places, each under a name of its own. Errors: manifest_too_large.
@@ -300,10 +294,10 @@ private:
     const read_options& options_;
     foreign_index index_;
     name_hashes attributes_; ///< of their names
-    std::string first_skipped_;
-    std::uint64_t objects_ = 0;
+    string first_skipped_;
+    uint64_t objects_ = 0;
     /// A value may be shared by very many places, each with an item in the list of what is skipped.
-    bounded_skips skips_{index_, std::uint64_t{256} << 10};
+    bounded_skips skips_{index_, uint64_t{256} << 10};
 };
 
 // -- pt tensors
@@ -328,7 +322,7 @@ public:
 
     // -- what pt_walk calls
 
-    result<void> tensor(const std::string& name, const pickle_value& value) {
+    result<void> tensor(const string& name, const pickle_value& value) {
         if (value.kind == pickle_kind::storage) {
             const pickle_storage& storage = content_.storages[value.place];
             return storage.is_meta ? skip(name, "it is a storage on the device meta, which has no elements")
@@ -349,7 +343,7 @@ public:
             return add_dense(name, places_.place(value.place));
         }
     }
-    result<void> attribute(const std::string& name, const pickle_value& value) {
+    result<void> attribute(const string& name, const pickle_value& value) {
         cbor_encoder* const encoded = to_.attribute(name);
         if (encoded == nullptr) {
             return skip(name, "another value has the same name");
@@ -357,17 +351,17 @@ public:
         encode_pickled(content_, value, *encoded);
         return to_.check_size();
     }
-    result<void> skip(const std::string& name, std::string why) {
+    result<void> skip(const string& name, string why) {
         to_.skip(name, std::move(why));
         return {};
     }
 
 private:
-    result<void> add_dense(const std::string& name, const result<placed_tensor>& placed,
+    result<void> add_dense(const string& name, const result<placed_tensor>& placed,
                            const attributes* of_object = nullptr) {
         return placed ? add_dense(name, *placed, of_object) : placed.error();
     }
-    result<void> add_dense(const std::string& name, const placed_tensor& placed, const attributes* of_object) {
+    result<void> add_dense(const string& name, const placed_tensor& placed, const attributes* of_object) {
         foreign_component data = placed.data;
         data.digest = placed.digest;
         return to_.add(name, placed.sizes, "dense", {&data, 1}, of_object);
@@ -375,7 +369,7 @@ private:
 
     /// The numbers as they are stored, with what they count as attributes; what there is one of for each channel as
     /// tensors beside them.
-    result<void> add_quantized(const std::string& name, std::uint32_t number) {
+    result<void> add_quantized(const string& name, uint32_t number) {
         const pickle_value quantizer = content_.argument_of(content_.tensors[number], 4);
         const pickle_value scheme = content_.item_of(quantizer, 0), scale = content_.item_of(quantizer, 1);
         const pickle_value zero_point = content_.item_of(quantizer, 2), axis = content_.item_or_none(quantizer, 3);
@@ -398,26 +392,26 @@ private:
         return tensor(name + ".zero_point", zero_point);
     }
 
-    result<void> add_sparse(const std::string& name, const pickle_tensor& tensor) {
-        const std::string_view layout = content_.text_of(content_.argument_of(tensor, 0));
+    result<void> add_sparse(const string& name, const pickle_tensor& tensor) {
+        const string_view layout = content_.text_of(content_.argument_of(tensor, 0));
         const bool is_coo = layout == "torch.sparse_coo";
         const pickle_value made_of = content_.argument_of(tensor, 1);
-        const std::size_t count = is_coo ? 2 : 3;
+        const size_t count = is_coo ? 2 : 3;
         placed_tensor parts[3]; // indices of one or two kinds, values
-        for (std::size_t i = 0; i < count; ++i) {
+        for (size_t i = 0; i < count; ++i) {
             ZTENSOR_TRY_ASSIGN(parts[i], places_.place(content_.item_of(made_of, i).place));
         }
-        const std::vector<std::uint64_t> sizes = content_.sizes_of(content_.item_of(made_of, count));
+        const vector<uint64_t> sizes = content_.sizes_of(content_.item_of(made_of, count));
         const bool has_plain_values = parts[count - 1].sizes.size() == 1;
         const bool is_csr = layout == "torch.sparse_csr" && sizes.size() == 2 && parts[0].data.dtype == "i64" &&
                             parts[1].data.dtype == "i64";
         const bool is_plain_coo = is_coo && parts[0].data.dtype == "i64" && !sizes.empty() &&
                                   parts[0].sizes.size() == 2 && parts[0].sizes[0] == sizes.size();
         if (has_plain_values && (is_csr || is_plain_coo)) {
-            constexpr std::string_view roles_of_coo[] = {"coords", "values"},
-                                       roles_of_csr[] = {"indptr", "indices", "values"};
+            constexpr string_view roles_of_coo[] = {"coords", "values"},
+                                  roles_of_csr[] = {"indptr", "indices", "values"};
             foreign_component components[3];
-            for (std::size_t i = 0; i < count; ++i) {
+            for (size_t i = 0; i < count; ++i) {
                 components[i] = parts[i].data;
                 components[i].digest = parts[i].digest;
                 components[i].role = is_coo ? roles_of_coo[i] : roles_of_csr[i];
@@ -429,16 +423,16 @@ private:
     }
 
     /// Each part as a tensor of its own, where there is no format for them together.
-    result<void> add_parts(const std::string& name, std::string_view layout, const std::vector<std::uint64_t>& sizes,
+    result<void> add_parts(const string& name, string_view layout, const vector<uint64_t>& sizes,
                            span<const placed_tensor> parts) {
         const bool is_by_rows = layout == "torch.sparse_csr" || layout == "torch.sparse_bsr";
         attributes of_object;
         of_object.set("layout", layout).set("size", sizes);
-        for (std::size_t i = 0; i < parts.size(); ++i) {
+        for (size_t i = 0; i < parts.size(); ++i) {
             const bool is_last = i + 1 == parts.size();
             const char* const first = parts.size() == 2 ? ".indices" : is_by_rows ? ".crow_indices" : ".ccol_indices";
             const char* const second = is_by_rows ? ".col_indices" : ".row_indices";
-            const std::string part = name + (is_last ? ".values" : i == 0 ? first : second);
+            const string part = name + (is_last ? ".values" : i == 0 ? first : second);
             ZTENSOR_TRY(add_dense(part, parts[i], &of_object));
         }
         return {};

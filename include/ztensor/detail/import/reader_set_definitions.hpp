@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/gguf.hpp>
 #include <ztensor/detail/import/model_folders.hpp>
 #include <ztensor/detail/import/shared.hpp>
@@ -23,41 +24,35 @@
 #include <ztensor/result.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
 struct opened_set {
-    std::vector<reader> shards;
-    std::vector<object_view> objects; ///< shard by shard
-    std::vector<std::size_t> begins;  ///< of each shard among the objects
-    growing_name_table names;         ///< positions among the objects
+    vector<reader> shards;
+    vector<object_view> objects; ///< shard by shard
+    vector<size_t> begins;       ///< of each shard among the objects
+    growing_name_table names;    ///< positions among the objects
 
     struct name_of {
         const opened_set* set;
-        std::string_view operator()(std::size_t position) const noexcept { return set->objects[position].name(); }
+        string_view operator()(size_t position) const noexcept { return set->objects[position].name(); }
     };
     /// Position of an object, or name_table::absent.
-    [[nodiscard]] std::uint32_t find(std::string_view name) const noexcept { return names.find(name, name_of{this}); }
-    [[nodiscard]] std::size_t shard_at(std::size_t position) const noexcept {
-        return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), position) - begins.begin()) - 1;
+    [[nodiscard]] uint32_t find(string_view name) const noexcept { return names.find(name, name_of{this}); }
+    [[nodiscard]] size_t shard_at(size_t position) const noexcept {
+        return static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), position) - begins.begin()) - 1;
     }
 };
 
 using opened_result = result<std::shared_ptr<const opened_set>>;
 
-[[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_set& set, std::string_view name) {
+[[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_set& set, string_view name) {
     return fail(errc::object_not_found, "there is no object {} in any of {} files",
                 {in_quotes(name), set.shards.size()})
         .in_object(name);
@@ -78,7 +73,7 @@ public:
         if (count_ == 1) {
             return kept_.front();
         }
-        std::string text = sentence("{} things are wrong with the set of files:", {count_});
+        string text = sentence("{} things are wrong with the set of files:", {count_});
         const char* separator = " ";
         for (const error& each : kept_) {
             text += separator;
@@ -86,14 +81,14 @@ public:
                 each.path().empty() ? each.sentence() : sentence("{}: {}", {in_quotes(each.path()), each.sentence()});
             separator = "; ";
         }
-        text += count_ > kept_.size() ? sentence("; and {} more", {count_ - kept_.size()}) : std::string();
+        text += count_ > kept_.size() ? sentence("; and {} more", {count_ - kept_.size()}) : string();
         return error(kept_.front().code(), std::move(text));
     }
 
 private:
-    static constexpr std::size_t most_told = 100;
-    std::vector<error> kept_;
-    std::size_t count_ = 0;
+    static constexpr size_t most_told = 100;
+    vector<error> kept_;
+    size_t count_ = 0;
 };
 
 /// Takes the objects of all shards in; names that stand in two go to `problems`.
@@ -101,7 +96,7 @@ ZTENSOR_COLD inline void join_shards(opened_set& set, set_problems& problems) {
     for (const reader& shard : set.shards) {
         set.begins.push_back(set.objects.size());
         for (const object_view object : shard) {
-            const std::uint32_t twin = set.find(object.name());
+            const uint32_t twin = set.find(object.name());
             if (twin != name_table::absent) {
                 problems.add(fail(errc::duplicate_key, "the object {} is in {}, too",
                                   {in_quotes(object.name()), in_quotes(set.shards[set.shard_at(twin)].path())})
@@ -137,22 +132,22 @@ ZTENSOR_COLD inline result<reader> open_member(const beneath_folder& folder, con
 
 /// What the index says, against what is there. All shards are open.
 ZTENSOR_COLD inline void check_index(const shard_index& index, const opened_set& set, set_problems& problems) {
-    std::vector<bool> is_named(set.objects.size());
+    vector<bool> is_named(set.objects.size());
     for (const shard_entry& each : index.entries) {
-        const std::uint32_t found = set.find(each.name);
+        const uint32_t found = set.find(each.name);
         if (found == name_table::absent) {
             problems.add(fail(errc::stale_index, "the index says that the object {} is in {}, but it is nowhere",
                               {in_quotes(each.name), in_quotes(index.files[each.file])}));
             continue;
         }
         is_named[found] = true;
-        if (const std::size_t shard = set.shard_at(found); shard != each.file) {
+        if (const size_t shard = set.shard_at(found); shard != each.file) {
             problems.add(
                 fail(errc::stale_index, "the index says that the object {} is in {}, but it is in {}",
                      {in_quotes(each.name), in_quotes(index.files[each.file]), in_quotes(index.files[shard])}));
         }
     }
-    for (std::size_t i = 0; i < is_named.size(); ++i) {
+    for (size_t i = 0; i < is_named.size(); ++i) {
         if (!is_named[i]) {
             problems.add(fail(errc::stale_index, "the object {} is in {}, but the index does not name it",
                               {in_quotes(set.objects[i].name()), in_quotes(index.files[set.shard_at(i)])}));
@@ -166,7 +161,7 @@ ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const 
     ZTENSOR_TRY_ASSIGN(const shard_index index, read_shard_index(source, options));
     auto set = std::make_shared<opened_set>();
     set_problems problems;
-    for (const std::string& each : index.files) {
+    for (const string& each : index.files) {
         take_shard(open_member(folder, file_path(each).native(), options), *set, problems);
     }
     if (problems.empty()) { // else what it says can't be held against all of them
@@ -186,13 +181,13 @@ ZTENSOR_COLD inline opened_result open_index(const native_path& path, const read
 
 /// The file is called as a further part of a GGUF model whose first one is open, which has opened all.
 [[nodiscard]] ZTENSOR_COLD inline bool is_opened_part(const opened_set& set, const native_path& path) {
-    const std::string own = path_text(native_path(file_name_of(path)));
-    const std::optional<numbered_name> name = parse_gguf_part(own);
-    if (!name || parse_decimal(name->number) == std::uint64_t{1}) {
+    const string own = path_text(native_path(file_name_of(path)));
+    const optional<numbered_name> name = parse_gguf_part(own);
+    if (!name || parse_decimal(name->number) == uint64_t{1}) {
         return false;
     }
-    const std::string first_name = name->name_of(padded(1, gguf_part_digits));
-    const std::string first = path_text(joined_path(directory_of(path), file_path(first_name).native()));
+    const string first_name = name->name_of(padded(1, gguf_part_digits));
+    const string first = path_text(joined_path(directory_of(path), file_path(first_name).native()));
     return std::any_of(set.shards.begin(), set.shards.end(), [&](const reader& each) {
         return each.path() == first && each.container() == container_kind::gguf &&
                each.attributes().unsigned_integer("split.count").value_or(0) == parse_decimal(name->count);
@@ -206,7 +201,7 @@ ZTENSOR_COLD inline result<reader> open_one_of_many(const native_path& path, con
 }
 
 /// Files that the caller named.
-ZTENSOR_COLD inline opened_result open_named(const std::vector<native_path>& paths, const read_options& options) {
+ZTENSOR_COLD inline opened_result open_named(const vector<native_path>& paths, const read_options& options) {
     auto set = std::make_shared<opened_set>();
     set_problems problems;
     for (const native_path& path : paths) {
@@ -224,15 +219,15 @@ ZTENSOR_COLD inline opened_result open_named(const std::vector<native_path>& pat
     return why.path().empty() ? std::move(why).in_file(path_text(path)) : std::move(why);
 }
 
-template <std::size_t Count>
-[[nodiscard]] bool has_ending(std::string_view name, const std::string_view (&endings)[Count]) noexcept {
+template <size_t Count>
+[[nodiscard]] bool has_ending(string_view name, const string_view (&endings)[Count]) noexcept {
     return std::any_of(std::begin(endings), std::end(endings),
-                       [&](std::string_view each) { return ends_with_ignoring_case(name, each); });
+                       [&](string_view each) { return ends_with_ignoring_case(name, each); });
 }
-inline constexpr std::string_view tensor_endings[] = {".zt",  ".safetensors", ".gguf", ".npy", ".npz", ".pt",
-                                                      ".pth", ".ckpt",        ".bin",  ".jit", ".pt2", ".onnx"};
+inline constexpr string_view tensor_endings[] = {".zt",  ".safetensors", ".gguf", ".npy", ".npz", ".pt",
+                                                 ".pth", ".ckpt",        ".bin",  ".jit", ".pt2", ".onnx"};
 /// A folder of another format's files often has the same weights in HDF5, too: these count where there is nothing else.
-inline constexpr std::string_view hdf5_endings[] = {".h5", ".hdf5", ".keras"};
+inline constexpr string_view hdf5_endings[] = {".h5", ".hdf5", ".keras"};
 
 ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const read_options& options) {
     const result<directory> opened = directory::open(path, false);
@@ -240,14 +235,14 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
         const bool is_something_else = opened.error().os_error() == std::errc::not_a_directory; // such as a device
         return is_something_else ? irregular_file() : opened.error();
     }
-    os_answer<std::vector<native_path>> names = opened->os().list(opened->place());
+    os_answer<vector<native_path>> names = opened->os().list(opened->place());
     if (names.failure) {
         return os_failure("can't list the directory", names.failure);
     }
     std::sort(names.value.begin(), names.value.end());
-    std::vector<native_path> indices, files, hdf5_files;
+    vector<native_path> indices, files, hdf5_files;
     for (const native_path& each : names.value) {
-        const std::string name = path_text(each);
+        const string name = path_text(each);
         if (is_of_macos(name)) {
             continue;
         }
@@ -267,7 +262,7 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
     }
     if (indices.empty() && files.empty()) {
         return no_model_in(*opened, path, names.value, [](const native_path& each) {
-            const std::string name = path_text(each);
+            const string name = path_text(each);
             return ends_with_ignoring_case(name, ".index.json") || has_ending(name, tensor_endings);
         });
     }

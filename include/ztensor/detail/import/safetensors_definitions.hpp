@@ -10,6 +10,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/json.hpp>
 #include <ztensor/detail/import/shared.hpp>
@@ -19,12 +20,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -32,10 +28,10 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 struct safetensors_type {
-    std::string_view name;
-    std::string_view dtype;
-    std::string_view type; ///< logical; "" for none
-    std::uint64_t bits;    ///< of an element
+    string_view name;
+    string_view dtype;
+    string_view type; ///< logical; "" for none
+    uint64_t bits;    ///< of an element
 };
 
 /// Types without a row in `logical_types` can be opened, listed and read as bytes.
@@ -64,22 +60,22 @@ inline constexpr safetensors_type safetensors_types[] = {
     {"C64", "f32", "complex64", 64},
 };
 
-[[nodiscard]] inline const safetensors_type* find_safetensors_type(std::string_view name) noexcept {
+[[nodiscard]] inline const safetensors_type* find_safetensors_type(string_view name) noexcept {
     return find_row(safetensors_types, &safetensors_type::name, name);
 }
 
 /// Where a tensor's elements lie behind the header.
 struct safetensors_range {
-    std::uint64_t begin;
-    std::uint64_t end;
-    std::size_t object; ///< its place in the index
+    uint64_t begin;
+    uint64_t end;
+    size_t object; ///< its place in the index
 };
 
 /// The header -> the index.
 class safetensors_header final : public json_listener {
 public:
     /// The elements are `data_bytes` from `data_begin` on.
-    safetensors_header(std::uint64_t data_begin, std::uint64_t data_bytes) noexcept
+    safetensors_header(uint64_t data_begin, uint64_t data_bytes) noexcept
         : data_begin_(data_begin), data_bytes_(data_bytes) {}
 
     [[nodiscard]] foreign_index& index() noexcept { return index_; }
@@ -93,7 +89,7 @@ public:
         if (!std::is_sorted(ranges_.begin(), ranges_.end(), is_before)) {
             std::sort(ranges_.begin(), ranges_.end(), is_before);
         }
-        std::uint64_t reached = 0;
+        uint64_t reached = 0;
         for (const safetensors_range& each : ranges_) {
             if (each.begin < reached && each.begin != each.end) {
                 return fail(errc::blob_overlap, "bytes {} to {} of the data belong to another tensor, too",
@@ -139,7 +135,7 @@ public:
         at_ = at_ == place::root ? place::end : place::root;
         return is_right;
     }
-    [[nodiscard]] bool key(std::string_view name) override {
+    [[nodiscard]] bool key(string_view name) override {
         if (ignored_depth_ != 0) {
             return true;
         }
@@ -173,7 +169,7 @@ public:
         return field_ != field::offsets || offset_count_ == 2 ||
                refuse_tensor(errc::header_malformed, "there are {} data offsets, not two", {offset_count_});
     }
-    [[nodiscard]] bool unsigned_integer(std::uint64_t value) override {
+    [[nodiscard]] bool unsigned_integer(uint64_t value) override {
         if (is_ignored()) {
             return true;
         }
@@ -190,7 +186,7 @@ public:
         }
         return true;
     }
-    [[nodiscard]] bool text(std::string_view value) override {
+    [[nodiscard]] bool text(string_view value) override {
         if (is_ignored()) {
             return true;
         }
@@ -211,8 +207,8 @@ public:
     [[nodiscard]] bool other(const char* what) override { return is_ignored() || refuse_kind(what); }
 
 private:
-    enum class place : std::uint8_t { start, root, metadata, tensor, end };
-    enum class field : std::uint8_t { dtype, shape, offsets, unknown };
+    enum class place : uint8_t { start, root, metadata, tensor, end };
+    enum class field : uint8_t { dtype, shape, offsets, unknown };
 
     /// Within a field of a tensor that this library, like the format's own, does not know.
     [[nodiscard]] bool is_ignored() const noexcept {
@@ -226,7 +222,7 @@ private:
         offset_count_ = 0;
     }
 
-    [[nodiscard]] bool start_field(std::string_view name) {
+    [[nodiscard]] bool start_field(string_view name) {
         field_ = name == "dtype"          ? field::dtype
                  : name == "shape"        ? field::shape
                  : name == "data_offsets" ? field::offsets
@@ -266,13 +262,13 @@ private:
 
     /// Of elements whose size our own words don't tell: they are packed, and fill whole bytes.
     [[nodiscard]] bool has_right_size() const noexcept {
-        const std::optional<std::uint64_t> elements = count_elements(dimensions_);
-        const std::optional<std::uint64_t> bits = elements ? checked_multiply(*elements, type_->bits) : std::nullopt;
+        const optional<uint64_t> elements = count_elements(dimensions_);
+        const optional<uint64_t> bits = elements ? checked_multiply(*elements, type_->bits) : std::nullopt;
         return !elements || // and is refused for that
                (bits && *bits % 8 == 0 && *bits / 8 == end_ - begin_);
     }
 
-    [[nodiscard]] error unclaimed(std::uint64_t begin, std::uint64_t end) const {
+    [[nodiscard]] error unclaimed(uint64_t begin, uint64_t end) const {
         return fail(errc::unclaimed_bytes,
                     "bytes {} to {} behind the header belong to no tensor, which safetensors does not allow",
                     {begin, end})
@@ -291,8 +287,8 @@ private:
         return refuse(at_ == place::tensor ? std::move(why).in_object(name_) : std::move(why));
     }
 
-    std::uint64_t data_begin_;
-    std::uint64_t data_bytes_;
+    uint64_t data_begin_;
+    uint64_t data_bytes_;
     foreign_index index_;
     record_array<safetensors_range> ranges_;
     place at_ = place::start;
@@ -300,17 +296,17 @@ private:
     bool is_metadata_ = false;
     bool has_met_metadata_ = false;
     bool is_in_array_ = false;
-    std::size_t ignored_depth_ = 0;
+    size_t ignored_depth_ = 0;
     cbor_encoder* values_ = nullptr; ///< of attributes
 
     // -- of the tensor that is being read
 
-    std::string name_;
+    string name_;
     const safetensors_type* type_ = nullptr;
-    record_array<std::uint64_t> dimensions_;
-    std::uint64_t begin_ = 0;
-    std::uint64_t end_ = 0;
-    std::size_t offset_count_ = 0;
+    record_array<uint64_t> dimensions_;
+    uint64_t begin_ = 0;
+    uint64_t end_ = 0;
+    size_t offset_count_ = 0;
     unsigned seen_ = 0;
 
     error why_{errc::json_malformed, {}};
@@ -324,32 +320,31 @@ ZTENSOR_COLD inline result<imported> finish_safetensors(const foreign_file& file
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_safetensors(const foreign_file& file) {
-    constexpr std::uint64_t length_bytes = 8;
-    constexpr std::uint64_t most_header_bytes = 100'000'000; // as the format's own library has it
-    const std::uint64_t size = file.source->size();
+    constexpr uint64_t length_bytes = 8;
+    constexpr uint64_t most_header_bytes = 100'000'000; // as the format's own library has it
+    const uint64_t size = file.source->size();
     if (size < length_bytes) {
         return fail(errc::file_too_small, "a file of {} bytes is too small for safetensors", {size});
     }
-    std::array<std::byte, length_bytes> length;
+    std::array<byte, length_bytes> length;
     ZTENSOR_TRY(file.source->read_at(0, length));
-    const std::uint64_t header_bytes = load_little_64(length.data());
+    const uint64_t header_bytes = load_little_64(length.data());
     if (header_bytes > size - length_bytes) {
         return fail(errc::manifest_out_of_bounds,
                     "the file claims a header of {} bytes, but has room for {}: it is damaged or cut off",
                     {header_bytes, size - length_bytes});
     }
-    if (const std::uint64_t most = (std::min)(most_header_bytes, file.options.max_manifest_bytes_);
-        header_bytes > most) {
+    if (const uint64_t most = (std::min)(most_header_bytes, file.options.max_manifest_bytes_); header_bytes > most) {
         return fail(errc::manifest_too_large, "the header takes {} bytes, more than the {} allowed",
                     {header_bytes, most});
     }
     ZTENSOR_TRY_ASSIGN(const byte_buffer header, read_header(*file.source, length_bytes, header_bytes));
-    const std::string_view text = as_text(header.bytes());
+    const string_view text = as_text(header.bytes());
     if (text.empty() || text[0] != '{') {
         return fail(errc::header_malformed, "the header starts with {}, not with the brace of a JSON object",
                     {in_quotes(text.substr(0, 1))});
     }
-    const std::uint64_t data_begin = length_bytes + header_bytes;
+    const uint64_t data_begin = length_bytes + header_bytes;
     safetensors_header plain(data_begin, size - data_begin);
     const plain_outcome outcome = plain_json<safetensors_header>(text, plain).run();
     if (outcome != plain_outcome::not_plain) {

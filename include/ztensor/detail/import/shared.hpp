@@ -10,6 +10,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
@@ -23,15 +24,9 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -40,13 +35,13 @@ namespace detail {
 // -- names and paths
 
 /// A name that leads nowhere else: UTF-8, relative, without `..`.
-[[nodiscard]] inline bool is_plain_path(std::string_view name) noexcept {
+[[nodiscard]] inline bool is_plain_path(string_view name) noexcept {
     if (name.empty() || name.size() > max_name_bytes || name[0] == '/' || !is_utf8(name) ||
-        name.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos) {
+        name.find_first_of(string_view("\\\0", 2)) != std::string_view::npos) {
         return false;
     }
     while (!name.empty()) {
-        const std::string_view step = name.substr(0, name.find('/'));
+        const string_view step = name.substr(0, name.find('/'));
         if (step == "..") {
             return false;
         }
@@ -56,48 +51,48 @@ namespace detail {
 }
 
 /// Likewise on every system: no drive of Windows, nor a stream of a file there.
-[[nodiscard]] inline bool is_path_below(std::string_view name) noexcept {
+[[nodiscard]] inline bool is_path_below(string_view name) noexcept {
     return is_plain_path(name) && name.find(':') == std::string_view::npos;
 }
 
-[[nodiscard]] inline bool ends_with_ignoring_case(std::string_view text, std::string_view end) noexcept {
+[[nodiscard]] inline bool ends_with_ignoring_case(string_view text, string_view end) noexcept {
     return text.size() >= end.size() && starts_with_ignoring_case(text.substr(text.size() - end.size()), end);
 }
 
 /// What macOS keeps beside a file where the file system has no place for it: it is called "._" and as the file.
-[[nodiscard]] inline bool is_of_macos(std::string_view path) noexcept {
-    const std::string_view name = path.substr(path.find_last_of('/') + 1);
+[[nodiscard]] inline bool is_of_macos(string_view path) noexcept {
+    const string_view name = path.substr(path.find_last_of('/') + 1);
     return name.substr(0, 2) == "._";
 }
 
 // -- numbered names
 
 /// A number with zeros in front, of so many digits at least.
-[[nodiscard]] inline std::string padded(std::uint64_t number, std::size_t digits) {
-    const std::string text = std::to_string(number);
-    return std::string(digits - (std::min)(digits, text.size()), '0') + text;
+[[nodiscard]] inline string padded(uint64_t number, size_t digits) {
+    const string text = std::to_string(number);
+    return string(digits - (std::min)(digits, text.size()), '0') + text;
 }
 
 /// The name of a file that is a part of a model, such as "model-00002-of-00003.safetensors", taken apart.
 struct numbered_name {
-    std::string_view before; ///< "model-"
-    std::string_view number; ///< "00002"; nine digits at most, as of the next
-    std::string_view of;     ///< "-of-"
-    std::string_view count;  ///< "00003"
-    std::string_view after;  ///< ".safetensors"
+    string_view before; ///< "model-"
+    string_view number; ///< "00002"; nine digits at most, as of the next
+    string_view of;     ///< "-of-"
+    string_view count;  ///< "00003"
+    string_view after;  ///< ".safetensors"
 
     /// Nothing if the name is none of a part.
-    [[nodiscard]] ZTENSOR_COLD static std::optional<numbered_name> parse(std::string_view name) noexcept {
-        constexpr std::size_t most_digits = 9;
-        constexpr std::string_view digits = "0123456789";
-        for (const std::string_view of : {"-of-", "_of_"}) {
-            const std::size_t at = name.rfind(of);
+    [[nodiscard]] ZTENSOR_COLD static optional<numbered_name> parse(string_view name) noexcept {
+        constexpr size_t most_digits = 9;
+        constexpr string_view digits = "0123456789";
+        for (const string_view of : {"-of-", "_of_"}) {
+            const size_t at = name.rfind(of);
             if (at == std::string_view::npos) {
                 continue;
             }
-            const std::string_view front = name.substr(0, at), back = name.substr(at + of.size());
-            const std::size_t begin = front.find_last_not_of(digits) + 1; // 0 where there is nothing else
-            const std::size_t end = (std::min)(back.find_first_not_of(digits), back.size());
+            const string_view front = name.substr(0, at), back = name.substr(at + of.size());
+            const size_t begin = front.find_last_not_of(digits) + 1; // 0 where there is nothing else
+            const size_t end = (std::min)(back.find_first_not_of(digits), back.size());
             const numbered_name found = {front.substr(0, begin), front.substr(begin), of, back.substr(0, end),
                                          back.substr(end)};
             const bool stands_alone = begin == 0 || found.before.find_last_of("-_.") == begin - 1;
@@ -111,29 +106,29 @@ struct numbered_name {
     }
 
     /// What the part is called that has these digits in place of the number.
-    [[nodiscard]] std::string name_of(std::string_view digits) const {
-        return std::string(before) += std::string(digits) + std::string(of) + std::string(count) + std::string(after);
+    [[nodiscard]] string name_of(string_view digits) const {
+        return string(before) += string(digits) + string(of) + string(count) + string(after);
     }
 };
 
 // -- numbers, tables and shapes
 
 /// Digits as a number. Nothing for anything else, and for what 64 bits can't hold.
-[[nodiscard]] constexpr std::optional<std::uint64_t> parse_decimal(std::string_view digits) noexcept {
-    constexpr std::uint64_t most = ~std::uint64_t{0};
-    std::uint64_t number = 0;
+[[nodiscard]] constexpr optional<uint64_t> parse_decimal(string_view digits) noexcept {
+    constexpr uint64_t most = ~uint64_t{0};
+    uint64_t number = 0;
     for (const char each : digits) {
-        const auto digit = static_cast<std::uint64_t>(each - '0');
+        const auto digit = static_cast<uint64_t>(each - '0');
         if (each < '0' || each > '9' || number > (most - digit) / 10) {
             return std::nullopt;
         }
         number = number * 10 + digit;
     }
-    return digits.empty() ? std::nullopt : std::optional<std::uint64_t>(number);
+    return digits.empty() ? std::nullopt : optional<uint64_t>(number);
 }
 
 /// The row of a table that has that value in a column; null if there is none.
-template <class Row, std::size_t Count, class Column, class Value>
+template <class Row, size_t Count, class Column, class Value>
 [[nodiscard]] const Row* find_row(const Row (&table)[Count], Column Row::*column, const Value& value) noexcept {
     for (const Row& each : table) {
         if (each.*column == value) {
@@ -145,23 +140,22 @@ template <class Row, std::size_t Count, class Column, class Value>
 
 /// A name that two records have, if there is one.
 template <class Record>
-[[nodiscard]] std::optional<std::string_view> find_same_name(const std::vector<Record>& all) {
-    std::vector<std::string_view> names;
+[[nodiscard]] optional<string_view> find_same_name(const vector<Record>& all) {
+    vector<string_view> names;
     names.reserve(all.size());
     for (const Record& each : all) {
         names.push_back(each.name);
     }
     std::sort(names.begin(), names.end());
     const auto twin = std::adjacent_find(names.begin(), names.end());
-    return twin != names.end() ? std::optional<std::string_view>(*twin) : std::nullopt;
+    return twin != names.end() ? optional<string_view>(*twin) : std::nullopt;
 }
 
 /// How many elements of `unit` each a shape has, be they bytes or bits. Nothing if 64 bits can't count them.
 template <class Dimensions>
-[[nodiscard]] std::optional<std::uint64_t> count_elements(const Dimensions& dimensions,
-                                                          std::uint64_t unit = 1) noexcept {
+[[nodiscard]] optional<uint64_t> count_elements(const Dimensions& dimensions, uint64_t unit = 1) noexcept {
     element_counter counter;
-    for (const std::uint64_t dimension : dimensions) {
+    for (const uint64_t dimension : dimensions) {
         if (!counter.multiply(dimension)) {
             return std::nullopt;
         }
@@ -177,45 +171,45 @@ template <class Dimensions>
 class header_stream {
 public:
     /// Bytes [begin, end) of `source`, of which a header may take at most `most_bytes`.
-    header_stream(const byte_source& source, std::uint64_t begin, std::uint64_t end, std::uint64_t most_bytes) noexcept
+    header_stream(const byte_source& source, uint64_t begin, uint64_t end, uint64_t most_bytes) noexcept
         : source_(source), begin_(begin), position_(begin), window_begin_(begin), window_end_(begin), end_(end),
           most_bytes_(most_bytes) {}
 
-    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
-    [[nodiscard]] std::uint64_t left() const noexcept { return end_ - position_; }
+    [[nodiscard]] uint64_t position() const noexcept { return position_; }
+    [[nodiscard]] uint64_t left() const noexcept { return end_ - position_; }
     [[nodiscard]] error failure() const noexcept { return failure_ ? missing(1) : failure_.error(); }
 
     /// The next `size` bytes, which stay until the next take.
-    [[nodiscard]] bool take(std::uint64_t size, bytes_view& bytes) {
+    [[nodiscard]] bool take(uint64_t size, bytes_view& bytes) {
         if (size > window_end_ - position_ && !refill(size)) {
             return false;
         }
-        bytes = {window_.data() + static_cast<std::size_t>(position_ - window_begin_), static_cast<std::size_t>(size)};
+        bytes = {window_.data() + static_cast<size_t>(position_ - window_begin_), static_cast<size_t>(size)};
         position_ += size;
         return true;
     }
     /// The next byte, as a number.
-    [[nodiscard]] bool take_byte(std::uint64_t& value) {
+    [[nodiscard]] bool take_byte(uint64_t& value) {
         if (position_ == window_end_ && !refill(1)) {
             return false;
         }
-        value = std::to_integer<std::uint64_t>(window_.data()[static_cast<std::size_t>(position_ - window_begin_)]);
+        value = std::to_integer<uint64_t>(window_.data()[static_cast<size_t>(position_ - window_begin_)]);
         ++position_;
         return true;
     }
 
     /// The next byte, if it is in the window already and less than 128; else nothing is taken.
-    [[nodiscard]] bool take_small(std::uint64_t& value) noexcept {
+    [[nodiscard]] bool take_small(uint64_t& value) noexcept {
         if (position_ == window_end_) {
             return false;
         }
-        value = std::to_integer<std::uint64_t>(window_.data()[static_cast<std::size_t>(position_ - window_begin_)]);
+        value = std::to_integer<uint64_t>(window_.data()[static_cast<size_t>(position_ - window_begin_)]);
         position_ += value < 0x80 ? 1 : 0;
         return value < 0x80;
     }
 
     /// Passes over `size` bytes, which are none of the header's.
-    [[nodiscard]] bool skip(std::uint64_t size) {
+    [[nodiscard]] bool skip(uint64_t size) {
         if (size > left()) {
             return give_up(missing(size));
         }
@@ -224,7 +218,7 @@ public:
     }
 
     /// Goes on at any byte of the range, be it one before. What is read again counts again as the header's.
-    void seek(std::uint64_t position) noexcept {
+    void seek(uint64_t position) noexcept {
         begin_ += position - position_; // modulo 2^64: what counts is how far it is from the position
         position_ = position;
         if (position < window_begin_ || position > window_end_) {
@@ -233,7 +227,7 @@ public:
     }
 
     /// The next `size` bytes, at most 8, as an unsigned number.
-    [[nodiscard]] bool take_unsigned(std::size_t size, bool is_big_endian, std::uint64_t& value) {
+    [[nodiscard]] bool take_unsigned(size_t size, bool is_big_endian, uint64_t& value) {
         bytes_view bytes;
         if (!take(size, bytes)) {
             return false;
@@ -243,29 +237,29 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t window_bytes = std::uint64_t{256} << 10;
+    static constexpr uint64_t window_bytes = uint64_t{256} << 10;
 
     [[nodiscard]] ZTENSOR_COLD bool give_up(error why) {
         failure_ = std::move(why);
         return false;
     }
-    [[nodiscard]] ZTENSOR_COLD error missing(std::uint64_t size) const {
+    [[nodiscard]] ZTENSOR_COLD error missing(uint64_t size) const {
         return fail(errc::truncated, "{} more bytes are expected here, but the file ends after {}", {size, left()})
             .at(position_);
     }
 
     /// The window starts where the next byte is, and holds `size` bytes and more.
-    [[nodiscard]] bool refill(std::uint64_t size) {
+    [[nodiscard]] bool refill(uint64_t size) {
         if (size > left()) {
             return give_up(missing(size));
         }
-        const std::uint64_t allowed = most_bytes_ - (position_ - begin_);
+        const uint64_t allowed = most_bytes_ - (position_ - begin_);
         if (size > allowed) {
             return give_up(fail(errc::manifest_too_large,
                                 "the header takes more than the {} bytes of read_options::max_manifest_bytes",
                                 {most_bytes_}));
         }
-        const auto wanted = static_cast<std::size_t>((std::min)({left(), allowed, (std::max)(size, window_bytes)}));
+        const auto wanted = static_cast<size_t>((std::min)({left(), allowed, (std::max)(size, window_bytes)}));
         if (wanted != window_.size() && !window_.allocate(wanted)) {
             return give_up(fail(errc::out_of_memory, "no memory for {} bytes of the header", {wanted}));
         }
@@ -279,12 +273,12 @@ private:
     }
 
     const byte_source& source_;
-    std::uint64_t begin_; ///< less what was passed over
-    std::uint64_t position_;
-    std::uint64_t window_begin_; ///< in the source
-    std::uint64_t window_end_;
-    std::uint64_t end_;
-    std::uint64_t most_bytes_;
+    uint64_t begin_; ///< less what was passed over
+    uint64_t position_;
+    uint64_t window_begin_; ///< in the source
+    uint64_t window_end_;
+    uint64_t end_;
+    uint64_t most_bytes_;
     byte_buffer window_;
     result<void> failure_;
 };
@@ -292,9 +286,9 @@ private:
 // -- handing over
 
 /// Memory for something of that size. Errors: out_of_memory.
-inline result<byte_buffer> allocate_bytes(std::uint64_t size, const char* what) {
+inline result<byte_buffer> allocate_bytes(uint64_t size, const char* what) {
     byte_buffer bytes;
-    if (!fits_address_space(size) || !bytes.allocate(static_cast<std::size_t>(size))) {
+    if (!fits_address_space(size) || !bytes.allocate(static_cast<size_t>(size))) {
         return fail(errc::out_of_memory, "no memory for {} of {} bytes", {what, size});
     }
     return bytes;
@@ -311,12 +305,12 @@ inline result<void> check_index_size(const foreign_index& index, const read_opti
 /// Lists what is skipped, as long as the list takes no more than so many bytes: what comes next is only counted.
 class bounded_skips {
 public:
-    bounded_skips(foreign_index& index, std::uint64_t most_bytes) noexcept : index_(index), left_(most_bytes) {}
+    bounded_skips(foreign_index& index, uint64_t most_bytes) noexcept : index_(index), left_(most_bytes) {}
 
-    void allow(std::uint64_t more_bytes) noexcept { left_ += more_bytes; }
-    void add(std::string_view name, std::string_view where, std::string why) {
-        constexpr std::uint64_t bytes_each = 256; // of an item besides its texts
-        const std::uint64_t bytes = bytes_each + name.size() + where.size() + why.size();
+    void allow(uint64_t more_bytes) noexcept { left_ += more_bytes; }
+    void add(string_view name, string_view where, string why) {
+        constexpr uint64_t bytes_each = 256; // of an item besides its texts
+        const uint64_t bytes = bytes_each + name.size() + where.size() + why.size();
         if (bytes > left_) {
             ++unlisted_;
             return;
@@ -333,8 +327,8 @@ public:
 
 private:
     foreign_index& index_;
-    std::uint64_t left_;
-    std::uint64_t unlisted_ = 0;
+    uint64_t left_;
+    uint64_t unlisted_ = 0;
 };
 
 /// Errors: those of foreign_index::finish().
@@ -358,13 +352,13 @@ public:
     sibling_files(const foreign_file& file, assembled_source& all) : file_(file), all_(all) {}
 
     struct sibling {
-        std::uint64_t begin = 0; ///< in the assembled source
-        std::uint64_t size = 0;
+        uint64_t begin = 0; ///< in the assembled source
+        uint64_t size = 0;
     };
 
     /// The file of that relative path, opened once. Errors: name_invalid for a path that leads elsewhere, be it through
     /// a symbolic link; those of opening, such as not_regular_file.
-    result<sibling> find(const std::string& location) {
+    result<sibling> find(const string& location) {
         if (const auto known = known_.find(location); known != known_.end()) {
             return known->second;
         }
@@ -376,14 +370,14 @@ public:
         }
         sibling found;
         found.size = (*source)->size();
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t begin, all_.add(*std::move(source), 0, found.size));
+        ZTENSOR_TRY_ASSIGN(const uint64_t begin, all_.add(*std::move(source), 0, found.size));
         found.begin = begin;
         known_.emplace(location, found);
         return found;
     }
 
 private:
-    result<std::shared_ptr<const byte_source>> open(std::string_view location) {
+    result<std::shared_ptr<const byte_source>> open(string_view location) {
         if (file_.path.empty()) {
             return fail(errc::name_invalid, "what was opened lies in no folder");
         }
@@ -399,8 +393,8 @@ private:
 
     const foreign_file& file_;
     assembled_source& all_;
-    std::optional<beneath_folder> folder_; ///< once somebody asked
-    std::map<std::string, sibling> known_;
+    optional<beneath_folder> folder_; ///< once somebody asked
+    std::map<string, sibling> known_;
 };
 
 // -- hdf5 signature
@@ -408,18 +402,18 @@ private:
 // What shows that a file is HDF5, or an archive of Keras with HDF5 in it. Knows nothing of libhdf5.
 
 /// The entry of an archive that Keras 3 wrote which holds its weights.
-inline constexpr std::string_view keras_weights = "model.weights.h5";
+inline constexpr string_view keras_weights = "model.weights.h5";
 
-inline constexpr std::string_view hdf5_signature = "\x89HDF\r\n\x1a\n";
+inline constexpr string_view hdf5_signature = "\x89HDF\r\n\x1a\n";
 
 /// The signature stands at 0, or behind a block of the user's, such as that of MATLAB, of 512 bytes or a power of two
 /// times that. Errors: what the source says.
 ZTENSOR_COLD inline result<bool> has_hdf5_signature(const byte_source& source) {
-    constexpr std::uint64_t least_user_block = 512;
-    std::byte found[hdf5_signature.size()];
-    const std::uint64_t size = source.size();
-    for (std::uint64_t at = 0; size >= sizeof found && at <= size - sizeof found;) {
-        ZTENSOR_TRY(source.read_at(at, span<std::byte>(found)));
+    constexpr uint64_t least_user_block = 512;
+    byte found[hdf5_signature.size()];
+    const uint64_t size = source.size();
+    for (uint64_t at = 0; size >= sizeof found && at <= size - sizeof found;) {
+        ZTENSOR_TRY(source.read_at(at, span<byte>(found)));
         if (as_text(bytes_view(found)) == hdf5_signature) {
             return true;
         }

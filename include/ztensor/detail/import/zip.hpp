@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/deflate.hpp>
 #include <ztensor/detail/import/importer.hpp>
@@ -22,14 +23,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -43,14 +38,14 @@ namespace detail {
 class zip_record {
 public:
     explicit zip_record(bytes_view bytes) noexcept : bytes_(bytes) {}
-    [[nodiscard]] std::uint16_t u16(std::size_t at) const noexcept {
-        return static_cast<std::uint16_t>(load_little(bytes_.data() + at, 2));
+    [[nodiscard]] uint16_t u16(size_t at) const noexcept {
+        return static_cast<uint16_t>(load_little(bytes_.data() + at, 2));
     }
-    [[nodiscard]] std::uint32_t u32(std::size_t at) const noexcept {
-        return static_cast<std::uint32_t>(load_little(bytes_.data() + at, 4));
+    [[nodiscard]] uint32_t u32(size_t at) const noexcept {
+        return static_cast<uint32_t>(load_little(bytes_.data() + at, 4));
     }
-    [[nodiscard]] std::uint64_t u64(std::size_t at) const noexcept { return load_little(bytes_.data() + at, 8); }
-    [[nodiscard]] bool starts_with(std::string_view magic) const noexcept {
+    [[nodiscard]] uint64_t u64(size_t at) const noexcept { return load_little(bytes_.data() + at, 8); }
+    [[nodiscard]] bool starts_with(string_view magic) const noexcept {
         return as_text(bytes_).substr(0, magic.size()) == magic;
     }
 
@@ -58,19 +53,19 @@ private:
     bytes_view bytes_;
 };
 
-inline constexpr std::uint16_t zip_unknown_16 = 0xffff;     ///< the number stands in a ZIP64 record
-inline constexpr std::uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
+inline constexpr uint16_t zip_unknown_16 = 0xffff;     ///< the number stands in a ZIP64 record
+inline constexpr uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
 
 /// The numbers of 64 bits that an entry's extra fields give in place of those of 32. False if they lack one.
-[[nodiscard]] inline bool take_zip64(bytes_view extra, std::initializer_list<std::uint64_t*> wanted) noexcept {
-    constexpr std::uint16_t zip64_field = 1;
+[[nodiscard]] inline bool take_zip64(bytes_view extra, std::initializer_list<uint64_t*> wanted) noexcept {
+    constexpr uint16_t zip64_field = 1;
     bool lacks_any = false;
-    for (std::uint64_t* const each : wanted) {
+    for (uint64_t* const each : wanted) {
         lacks_any = lacks_any || *each == zip_unknown_32;
     }
     while (lacks_any && extra.size() >= 4) {
         const zip_record field(extra);
-        const std::size_t size = field.u16(2);
+        const size_t size = field.u16(2);
         if (size > extra.size() - 4) {
             return false;
         }
@@ -79,7 +74,7 @@ inline constexpr std::uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
         if (field.u16(0) != zip64_field) {
             continue;
         }
-        for (std::uint64_t* const each : wanted) {
+        for (uint64_t* const each : wanted) {
             if (*each != zip_unknown_32) {
                 continue;
             }
@@ -100,24 +95,24 @@ inline constexpr std::uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
 // entry's own header, which must say the same. Knows nothing of what the entries hold.
 
 struct zip_entry {
-    std::string_view name;           ///< UTF-8; lies in the zip_directory
-    std::uint64_t header_offset = 0; ///< of its own header
-    std::uint64_t offset = 0;        ///< of its bytes, as they are stored
-    std::uint64_t stored_bytes = 0;
-    std::uint64_t size = 0; ///< of its content
-    std::uint32_t crc32 = 0;
+    string_view name;           ///< UTF-8; lies in the zip_directory
+    uint64_t header_offset = 0; ///< of its own header
+    uint64_t offset = 0;        ///< of its bytes, as they are stored
+    uint64_t stored_bytes = 0;
+    uint64_t size = 0; ///< of its content
+    uint32_t crc32 = 0;
     bool is_unchecked = false; ///< its CRC-32 is none
     bool is_deflated = false;  ///< else its content lies in the file as it is
-    std::uint16_t flags = 0;
+    uint16_t flags = 0;
 };
 
 /// All entries of an archive.
 class zip_directory {
 public:
     /// In the order of the directory.
-    [[nodiscard]] const std::vector<zip_entry>& entries() const noexcept { return entries_; }
+    [[nodiscard]] const vector<zip_entry>& entries() const noexcept { return entries_; }
     /// The one of that name; null if there is none.
-    [[nodiscard]] const zip_entry* find(std::string_view name) const noexcept {
+    [[nodiscard]] const zip_entry* find(string_view name) const noexcept {
         const auto found =
             std::find_if(entries_.begin(), entries_.end(), [name](const zip_entry& each) { return each.name == name; });
         return found != entries_.end() ? &*found : nullptr;
@@ -141,7 +136,7 @@ public:
         ZTENSOR_TRY_ASSIGN(found.bytes_, read_header(source, place.begin, place.size));
         found.begin_ = place.begin;
         ZTENSOR_TRY(found.read_entries(place.count));
-        if (const std::optional<std::string_view> twin = find_same_name(found.entries_)) {
+        if (const optional<string_view> twin = find_same_name(found.entries_)) {
             return fail(errc::duplicate_key, "the archive has two entries of the name {}", {in_quotes(*twin)});
         }
         ZTENSOR_TRY(found.check_local_headers(source));
@@ -150,12 +145,11 @@ public:
 
 private:
     struct span_of_directory {
-        std::uint64_t begin = 0;
-        std::uint64_t size = 0;
-        std::uint64_t count = 0; ///< of entries
+        uint64_t begin = 0;
+        uint64_t size = 0;
+        uint64_t count = 0; ///< of entries
     };
-    static constexpr std::size_t end_bytes = 22, locator_bytes = 20, end_64_bytes = 56, central_bytes = 46,
-                                 local_bytes = 30;
+    static constexpr size_t end_bytes = 22, locator_bytes = 20, end_64_bytes = 56, central_bytes = 46, local_bytes = 30;
 
     [[nodiscard]] static error malformed(const char* sentence) { return fail(errc::zip_malformed, sentence); }
     [[nodiscard]] static error malformed(const zip_entry& entry, const char* sentence) {
@@ -165,12 +159,12 @@ private:
     // -- the end of the archive
 
     static result<span_of_directory> find_directory(const byte_source& source) {
-        constexpr std::uint64_t most_comment_bytes = 0xffff;
-        const std::uint64_t size = source.size();
-        const std::uint64_t tail_size = (std::min<std::uint64_t>)(size, end_bytes + most_comment_bytes);
+        constexpr uint64_t most_comment_bytes = 0xffff;
+        const uint64_t size = source.size();
+        const uint64_t tail_size = (std::min<uint64_t>)(size, end_bytes + most_comment_bytes);
         ZTENSOR_TRY_ASSIGN(const byte_buffer tail, read_header(source, size - tail_size, tail_size));
-        for (std::size_t comment = 0; comment + end_bytes <= tail.size(); ++comment) {
-            const std::size_t at = tail.size() - end_bytes - comment;
+        for (size_t comment = 0; comment + end_bytes <= tail.size(); ++comment) {
+            const size_t at = tail.size() - end_bytes - comment;
             const zip_record end(tail.bytes().subspan(at));
             if (end.starts_with("PK\x05\x06") && end.u16(20) == comment) {
                 return read_end(source, end, size - end_bytes - comment);
@@ -180,16 +174,15 @@ private:
     }
 
     /// `end` stands at `end_offset`.
-    static result<span_of_directory> read_end(const byte_source& source, const zip_record& end,
-                                              std::uint64_t end_offset) {
+    static result<span_of_directory> read_end(const byte_source& source, const zip_record& end, uint64_t end_offset) {
         span_of_directory found;
         found.count = end.u16(10);
         found.size = end.u32(12);
         found.begin = end.u32(16);
-        std::uint64_t here = end.u16(8);
+        uint64_t here = end.u16(8);
         bool is_of_one_disk = end.u16(4) == 0 && end.u16(6) == 0;
-        std::uint64_t directory_end = end_offset;
-        std::array<std::byte, locator_bytes> locator_content;
+        uint64_t directory_end = end_offset;
+        std::array<byte, locator_bytes> locator_content;
         if (end_offset >= locator_bytes) {
             ZTENSOR_TRY(source.read_at(end_offset - locator_bytes, locator_content));
         }
@@ -201,7 +194,7 @@ private:
             if (!fits(directory_end, end_64_bytes, end_offset - locator_bytes)) {
                 return malformed("the ZIP64 record at the archive's end lies outside of it");
             }
-            std::array<std::byte, end_64_bytes> content;
+            std::array<byte, end_64_bytes> content;
             ZTENSOR_TRY(source.read_at(directory_end, content));
             const zip_record end_64(content);
             const bool agrees = (found.count == zip_unknown_16 || found.count == end_64.u64(32)) &&
@@ -227,12 +220,12 @@ private:
 
     // -- the directory
 
-    result<void> read_entries(std::uint64_t count) {
+    result<void> read_entries(uint64_t count) {
         bytes_view rest = bytes_.bytes();
         if (count > rest.size() / central_bytes) {
             return malformed("the archive's directory is too small for its entries");
         }
-        entries_.reserve(static_cast<std::size_t>(count));
+        entries_.reserve(static_cast<size_t>(count));
         for (; count != 0; --count) {
             ZTENSOR_TRY(read_entry(rest));
         }
@@ -244,7 +237,7 @@ private:
         if (rest.size() < central_bytes || !record.starts_with("PK\x01\x02")) {
             return malformed("an entry of the archive's directory is damaged or cut off");
         }
-        const std::size_t name_bytes = record.u16(28), extra_bytes = record.u16(30), comment_bytes = record.u16(32);
+        const size_t name_bytes = record.u16(28), extra_bytes = record.u16(30), comment_bytes = record.u16(32);
         if (name_bytes + extra_bytes + comment_bytes > rest.size() - central_bytes) {
             return malformed("an entry of the archive's directory is cut off");
         }
@@ -272,9 +265,9 @@ private:
         return {};
     }
 
-    static result<void> take_method(zip_entry& entry, std::uint16_t method) {
-        constexpr std::uint16_t encrypted = 0x0001, patched = 0x0020, strongly_encrypted = 0x0040, masked = 0x2000;
-        constexpr std::uint16_t stored = 0, deflated = 8;
+    static result<void> take_method(zip_entry& entry, uint16_t method) {
+        constexpr uint16_t encrypted = 0x0001, patched = 0x0020, strongly_encrypted = 0x0040, masked = 0x2000;
+        constexpr uint16_t stored = 0, deflated = 8;
         if ((entry.flags & (encrypted | strongly_encrypted | masked)) != 0) {
             return fail(errc::unsupported_encoding, "entry {} is encrypted", {in_quotes(entry.name)});
         }
@@ -297,15 +290,15 @@ private:
     // -- the entries' own headers
 
     result<void> check_local_headers(const byte_source& source) {
-        std::vector<zip_entry*> in_order;
+        vector<zip_entry*> in_order;
         in_order.reserve(entries_.size());
         for (zip_entry& each : entries_) {
             in_order.push_back(&each);
         }
         std::sort(in_order.begin(), in_order.end(),
                   [](const zip_entry* a, const zip_entry* b) { return a->header_offset < b->header_offset; });
-        std::uint64_t reached = 0;
-        std::vector<std::byte> memory;
+        uint64_t reached = 0;
+        vector<byte> memory;
         for (zip_entry* const each : in_order) {
             if (each->header_offset < reached) {
                 return malformed(*each, "it shares bytes with another entry");
@@ -316,17 +309,17 @@ private:
         return {};
     }
 
-    result<void> check_local_header(const byte_source& source, zip_entry& entry, std::vector<std::byte>& memory) const {
-        constexpr std::uint16_t has_descriptor = 0x0008;
-        const std::uint64_t fixed_bytes = local_bytes + entry.name.size();
+    result<void> check_local_header(const byte_source& source, zip_entry& entry, vector<byte>& memory) const {
+        constexpr uint16_t has_descriptor = 0x0008;
+        const uint64_t fixed_bytes = local_bytes + entry.name.size();
         if (!fits(entry.header_offset, fixed_bytes, begin_)) {
             return malformed(entry, "its header lies outside of the archive");
         }
-        memory.resize(static_cast<std::size_t>(fixed_bytes));
+        memory.resize(static_cast<size_t>(fixed_bytes));
         ZTENSOR_TRY(source.read_at(entry.header_offset, memory));
         const zip_record record(memory);
-        const std::uint16_t method = entry.is_deflated ? 8 : 0;
-        const std::size_t extra_bytes = record.u16(28);
+        const uint16_t method = entry.is_deflated ? 8 : 0;
+        const size_t extra_bytes = record.u16(28);
         if (!record.starts_with("PK\x03\x04") || record.u16(26) != entry.name.size() ||
             as_text(bytes_view(memory)).substr(local_bytes) != entry.name) {
             return malformed(entry, "where its header should be stands another");
@@ -335,10 +328,10 @@ private:
         if (!fits(fixed_bytes + extra_bytes, entry.stored_bytes, begin_ - entry.header_offset)) {
             return malformed(entry, "it reaches into the directory, or beyond the archive");
         }
-        std::uint64_t stored_bytes = record.u32(18), size = record.u32(22);
+        uint64_t stored_bytes = record.u32(18), size = record.u32(22);
         if (stored_bytes == zip_unknown_32 || size == zip_unknown_32) {
-            memory.resize(static_cast<std::size_t>(fixed_bytes + extra_bytes));
-            const span<std::byte> extra = span<std::byte>(memory).subspan(static_cast<std::size_t>(fixed_bytes));
+            memory.resize(static_cast<size_t>(fixed_bytes + extra_bytes));
+            const span<byte> extra = span<byte>(memory).subspan(static_cast<size_t>(fixed_bytes));
             ZTENSOR_TRY(source.read_at(entry.header_offset + fixed_bytes, extra));
             if (!take_zip64(extra, {&size, &stored_bytes})) {
                 return malformed(entry, "its header lacks the ZIP64 numbers that it speaks of");
@@ -346,7 +339,7 @@ private:
         }
         const zip_record own(memory);
         const bool comes_later = (own.u16(6) & has_descriptor) != 0;
-        const auto agrees = [&](std::uint64_t found, std::uint64_t expected) {
+        const auto agrees = [&](uint64_t found, uint64_t expected) {
             return found == expected || (comes_later && found == 0);
         };
         if (own.u16(6) != entry.flags || own.u16(8) != method || !agrees(own.u32(14), entry.crc32) ||
@@ -358,14 +351,14 @@ private:
 
     /// What stands behind the entry's bytes: its CRC-32 and its two sizes of 4 or 8 bytes each, perhaps after a magic.
     result<void> check_descriptor(const byte_source& source, const zip_entry& entry) const {
-        constexpr std::uint64_t least_bytes = 12, most_bytes = 24;
-        const std::uint64_t at = entry.offset + entry.stored_bytes;
-        std::array<std::byte, most_bytes> content{};
-        const std::uint64_t room = (std::min)(begin_ - at, most_bytes);
+        constexpr uint64_t least_bytes = 12, most_bytes = 24;
+        const uint64_t at = entry.offset + entry.stored_bytes;
+        std::array<byte, most_bytes> content{};
+        const uint64_t room = (std::min)(begin_ - at, most_bytes);
         if (room < least_bytes) {
             return malformed(entry, "the record behind its bytes is cut off");
         }
-        const span<std::byte> found = span<std::byte>(content).first(static_cast<std::size_t>(room));
+        const span<byte> found = span<byte>(content).first(static_cast<size_t>(room));
         ZTENSOR_TRY(source.read_at(at, found));
         const bool has_magic = zip_record(found).starts_with("PK\x07\x08");
         const bool agrees =
@@ -381,8 +374,8 @@ private:
     }
 
     byte_buffer bytes_;
-    std::uint64_t begin_ = 0;
-    std::vector<zip_entry> entries_;
+    uint64_t begin_ = 0;
+    vector<zip_entry> entries_;
 };
 
 // -- zip content
@@ -390,9 +383,9 @@ private:
 // What the entries of a ZIP archive hold: where it lies, or how it is made, and the checksum that the archive gives.
 
 /// The archive's checksum as the text of a digest.
-[[nodiscard]] inline std::string digest_text_of(const zip_entry& entry) {
+[[nodiscard]] inline string digest_text_of(const zip_entry& entry) {
     constexpr char digits[] = "0123456789abcdef";
-    std::string text = "crc32:";
+    string text = "crc32:";
     for (unsigned shift = 32; shift != 0;) {
         shift -= 4;
         text += digits[entry.crc32 >> shift & 15];
@@ -411,8 +404,8 @@ ZTENSOR_COLD inline result<void> check_crc32(const zip_entry& entry, bytes_view 
 }
 
 /// All of an entry's content, checked: first what fills `front`, then `destination`, which together have its size.
-ZTENSOR_COLD inline result<void> read_content(const byte_source& archive, const zip_entry& entry, span<std::byte> front,
-                                              span<std::byte> destination) {
+ZTENSOR_COLD inline result<void> read_content(const byte_source& archive, const zip_entry& entry, span<byte> front,
+                                              span<byte> destination) {
     if (entry.is_deflated) {
         ZTENSOR_TRY(inflate_range(archive, entry.offset, entry.stored_bytes, front, destination, inflate_extent::all));
     } else {
@@ -424,7 +417,7 @@ ZTENSOR_COLD inline result<void> read_content(const byte_source& archive, const 
 
 /// The first bytes of an entry's content, which has so many.
 ZTENSOR_COLD inline result<void> read_start(const byte_source& archive, const zip_entry& entry,
-                                            span<std::byte> destination) {
+                                            span<byte> destination) {
     return entry.is_deflated
                ? inflate_range(archive, entry.offset, entry.stored_bytes, {}, destination, inflate_extent::start)
                : archive.read_at(entry.offset, destination);
@@ -433,7 +426,7 @@ ZTENSOR_COLD inline result<void> read_start(const byte_source& archive, const zi
 /// All of an entry's content, checked, in memory. Errors: limit_exceeded, out_of_memory, decode_failed, decode_size,
 /// digest_mismatch, not_built_in; what the source says.
 ZTENSOR_COLD inline result<byte_buffer> read_content(const byte_source& archive, const zip_entry& entry,
-                                                     std::uint64_t max_bytes) {
+                                                     uint64_t max_bytes) {
     if (entry.size > max_bytes) {
         return fail(errc::limit_exceeded, "entry {} of the archive takes {} bytes, more than the {} allowed",
                     {in_quotes(entry.name), entry.size, max_bytes});
@@ -447,34 +440,32 @@ ZTENSOR_COLD inline result<byte_buffer> read_content(const byte_source& archive,
 /// it.
 class checked_entry final : public made_bytes {
 public:
-    checked_entry(const byte_source& archive, const zip_entry& entry, std::size_t front_bytes)
+    checked_entry(const byte_source& archive, const zip_entry& entry, size_t front_bytes)
         : archive_(archive), entry_(entry), front_bytes_(front_bytes) {
         entry_.name = {}; // which the directory takes along
     }
 
-    result<void> make(span<std::byte> destination) const override {
-        std::vector<std::byte> front(front_bytes_);
+    result<void> make(span<byte> destination) const override {
+        vector<byte> front(front_bytes_);
         return read_content(archive_, entry_, front, destination);
     }
 
 private:
     const byte_source& archive_;
     zip_entry entry_;
-    std::size_t front_bytes_;
+    size_t front_bytes_;
 };
 
 /// Where an entry's content from byte `front_bytes` on is made.
-ZTENSOR_COLD inline result<std::uint64_t> make_content(assembled_source& all, const zip_entry& entry,
-                                                       std::size_t front_bytes) {
+ZTENSOR_COLD inline result<uint64_t> make_content(assembled_source& all, const zip_entry& entry, size_t front_bytes) {
     return all.add(std::make_unique<checked_entry>(all.file(), entry, front_bytes), entry.size - front_bytes);
 }
 
 /// Where an entry's content lies from byte `front_bytes` on (a small number, within its size) in `all`, which starts
 /// with the archive: in the file itself, or where it is made.
-ZTENSOR_COLD inline result<std::uint64_t> place_content(assembled_source& all, const zip_entry& entry,
-                                                        std::size_t front_bytes = 0) {
-    return entry.is_deflated ? make_content(all, entry, front_bytes)
-                             : result<std::uint64_t>(entry.offset + front_bytes);
+ZTENSOR_COLD inline result<uint64_t> place_content(assembled_source& all, const zip_entry& entry,
+                                                   size_t front_bytes = 0) {
+    return entry.is_deflated ? make_content(all, entry, front_bytes) : result<uint64_t>(entry.offset + front_bytes);
 }
 
 } // namespace detail

@@ -7,6 +7,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -14,10 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -29,27 +26,27 @@ namespace detail {
 // files look like is known here and nowhere else. SPEC.md section 2.
 
 /// The magic of 1.x, at the front and (from 1.1 on) at the end.
-inline constexpr std::string_view magic_1 = "ZTEN1000";
-inline constexpr std::string_view magic_0_1 = "ZTEN0001";
-inline constexpr std::string_view magic_2 = "\x89ZT2\r\n\x1a\n";
+inline constexpr string_view magic_1 = "ZTEN1000";
+inline constexpr string_view magic_0_1 = "ZTEN0001";
+inline constexpr string_view magic_2 = "\x89ZT2\r\n\x1a\n";
 
-inline constexpr std::size_t magic_bytes = 8;
-inline constexpr std::size_t size_field_bytes = 8;
+inline constexpr size_t magic_bytes = 8;
+inline constexpr size_t size_field_bytes = 8;
 /// As much of a file's start and end as identify_container and locate_manifest want to see; less if it is shorter.
-inline constexpr std::size_t head_bytes = 64;
-inline constexpr std::size_t tail_bytes = 40; ///< at most; see tail_bytes_of()
+inline constexpr size_t head_bytes = 64;
+inline constexpr size_t tail_bytes = 40; ///< at most; see tail_bytes_of()
 
 /// The footer of version 2: the last bytes of a file, which is at least a magic and that.
-inline constexpr std::size_t footer_bytes_2 = 40;
+inline constexpr size_t footer_bytes_2 = 40;
 static_assert(footer_bytes_2 <= tail_bytes, "the tail holds every footer");
-inline constexpr std::uint64_t least_file_bytes_2 = magic_bytes + footer_bytes_2;
-inline constexpr std::uint32_t container_version_2 = 2;
+inline constexpr uint64_t least_file_bytes_2 = magic_bytes + footer_bytes_2;
+inline constexpr uint32_t container_version_2 = 2;
 
 /// Ends the 8 bytes that stand in place of a file's last ones while it is changed in place: no footer ends so, and as
 /// the size of a manifest of 0.1 it would be too large for any file.
-inline constexpr std::string_view change_mark_end = "ZT\xff";
+inline constexpr string_view change_mark_end = "ZT\xff";
 
-enum class container : std::uint8_t {
+enum class container : uint8_t {
     zt_0_1,            ///< the size of the manifest stands in the last 8 bytes
     zt_1_0_or_cut_off, ///< 1.x without a magic at the end: 1.0 if a manifest of that version stands there
     zt_1,              ///< 1.1 and later
@@ -59,29 +56,29 @@ enum class container : std::uint8_t {
 /// Where the manifest lies. The blobs end where it starts.
 struct manifest_location {
     container kind = container::zt_1;
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
-    std::uint64_t hash = 0;     ///< of version 2: XXH3 of the manifest
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    uint64_t hash = 0;          ///< of version 2: XXH3 of the manifest
     bool is_data_shard = false; ///< of version 2: there is none
 };
 
 /// What stands in the last 40 bytes of a file of version 2. SPEC.md section 13.1.
 struct footer_2 {
-    std::uint64_t manifest_offset = 0; ///< all three are 0 in a data shard
-    std::uint64_t manifest_length = 0;
-    std::uint64_t manifest_hash = 0;
-    std::uint32_t version = container_version_2;
-    std::uint32_t reserved = 0;
+    uint64_t manifest_offset = 0; ///< all three are 0 in a data shard
+    uint64_t manifest_length = 0;
+    uint64_t manifest_hash = 0;
+    uint32_t version = container_version_2;
+    uint32_t reserved = 0;
 };
 
 [[nodiscard]] inline footer_2 decode_footer_2(bytes_view bytes) noexcept {
     return {load_little(bytes.data(), 8), load_little(bytes.data() + 8, 8), load_little(bytes.data() + 16, 8),
-            static_cast<std::uint32_t>(load_little(bytes.data() + 24, 4)),
-            static_cast<std::uint32_t>(load_little(bytes.data() + 28, 4))};
+            static_cast<uint32_t>(load_little(bytes.data() + 24, 4)),
+            static_cast<uint32_t>(load_little(bytes.data() + 28, 4))};
 }
 
-[[nodiscard]] inline std::array<std::byte, footer_bytes_2> encode_footer_2(const footer_2& footer) noexcept {
-    std::array<std::byte, footer_bytes_2> bytes = {};
+[[nodiscard]] inline std::array<byte, footer_bytes_2> encode_footer_2(const footer_2& footer) noexcept {
+    std::array<byte, footer_bytes_2> bytes = {};
     store_little(footer.manifest_offset, bytes.data(), 8);
     store_little(footer.manifest_length, bytes.data() + 8, 8);
     store_little(footer.manifest_hash, bytes.data() + 16, 8);
@@ -92,7 +89,7 @@ struct footer_2 {
 }
 
 struct signature {
-    std::string_view start; ///< first bytes of the file, compared without regard to the case of ASCII letters
+    string_view start; ///< first bytes of the file, compared without regard to the case of ASCII letters
     const char* what;
 };
 
@@ -116,27 +113,27 @@ inline constexpr signature foreign_signatures[] = {
     {"[", "JSON text, perhaps an error message saved in place of the file"},
 };
 
-[[nodiscard]] inline bool starts_with_ignoring_case(std::string_view text, std::string_view start) noexcept {
+[[nodiscard]] inline bool starts_with_ignoring_case(string_view text, string_view start) noexcept {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     return text.size() >= start.size() &&
            std::equal(start.begin(), start.end(), text.begin(), [&](char a, char b) { return lower(a) == lower(b); });
 }
 
 /// What a file that is not zTensor is, judged by its first bytes; nullptr if nothing is recognised.
-[[nodiscard]] ZTENSOR_COLD inline const char* foreign_kind(std::string_view head, std::uint64_t file_bytes) noexcept {
+[[nodiscard]] ZTENSOR_COLD inline const char* foreign_kind(string_view head, uint64_t file_bytes) noexcept {
     // safetensors: the length of a JSON header in 8 bytes, then the header. Looked at first, because its first byte
     // is any byte.
     if (head.size() > size_field_bytes && head[size_field_bytes] == '{') {
-        const std::uint64_t header_bytes = load_little(as_bytes(head).data(), size_field_bytes);
+        const uint64_t header_bytes = load_little(as_bytes(head).data(), size_field_bytes);
         if (header_bytes >= 2 && header_bytes <= file_bytes - size_field_bytes) {
             return "a safetensors file: open_any() reads it";
         }
     }
-    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    constexpr string_view byte_order_mark = "\xef\xbb\xbf";
     if (head.substr(0, byte_order_mark.size()) == byte_order_mark) {
         head.remove_prefix(byte_order_mark.size());
     }
-    const std::string_view text = head.substr((std::min)(head.find_first_not_of(" \t\r\n"), head.size()));
+    const string_view text = head.substr((std::min)(head.find_first_not_of(" \t\r\n"), head.size()));
     for (const signature& each : foreign_signatures) {
         if (starts_with_ignoring_case(text, each.start)) {
             return each.what;
@@ -146,9 +143,9 @@ inline constexpr signature foreign_signatures[] = {
 }
 
 /// As "ZTEN1000" and the magic of version 2 are, with other numbers.
-[[nodiscard]] ZTENSOR_COLD inline bool is_of_unknown_generation(std::string_view start) noexcept {
-    constexpr std::string_view family = "ZTEN";
-    constexpr std::size_t number_at = 3; // of the magic of version 2
+[[nodiscard]] ZTENSOR_COLD inline bool is_of_unknown_generation(string_view start) noexcept {
+    constexpr string_view family = "ZTEN";
+    constexpr size_t number_at = 3; // of the magic of version 2
     const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
     return start.size() == magic_bytes &&
            (start.substr(0, family.size()) == family ||
@@ -158,9 +155,9 @@ inline constexpr signature foreign_signatures[] = {
 
 /// Which container starts with `head`, the first head_bytes of a file of `file_bytes` bytes.
 /// Errors: file_too_small, truncated (only the start of a magic), unsupported_container, foreign_file, bad_magic.
-ZTENSOR_COLD inline result<container> identify_container(bytes_view head, std::uint64_t file_bytes) {
-    const std::string_view text = as_text(head);
-    const std::string_view start = text.substr(0, magic_bytes);
+ZTENSOR_COLD inline result<container> identify_container(bytes_view head, uint64_t file_bytes) {
+    const string_view text = as_text(head);
+    const string_view start = text.substr(0, magic_bytes);
     if (start.empty()) {
         return fail(errc::file_too_small, "the file is empty");
     }
@@ -196,9 +193,8 @@ ZTENSOR_COLD inline result<container> identify_container(bytes_view head, std::u
 }
 
 /// The size field and what it leaves: shared by all containers. `fixed_bytes` is what surrounds the manifest.
-ZTENSOR_COLD inline result<manifest_location> place_manifest(container kind, std::uint64_t length,
-                                                             std::uint64_t file_bytes, std::uint64_t fixed_bytes,
-                                                             std::uint64_t max_manifest_bytes) {
+ZTENSOR_COLD inline result<manifest_location> place_manifest(container kind, uint64_t length, uint64_t file_bytes,
+                                                             uint64_t fixed_bytes, uint64_t max_manifest_bytes) {
     if (length > file_bytes - fixed_bytes) {
         return fail(errc::manifest_out_of_bounds,
                     "the footer claims a manifest of {} bytes, but the file has room for {}: it is damaged or cut off",
@@ -208,11 +204,11 @@ ZTENSOR_COLD inline result<manifest_location> place_manifest(container kind, std
         return fail(errc::manifest_too_large, "the manifest takes {} bytes, more than the {} allowed",
                     {length, max_manifest_bytes});
     }
-    const std::uint64_t behind = fixed_bytes - magic_bytes;
+    const uint64_t behind = fixed_bytes - magic_bytes;
     return manifest_location{kind, file_bytes - behind - length, length, 0, false};
 }
 
-[[nodiscard]] ZTENSOR_COLD inline error missing_footer(std::uint64_t file_bytes) {
+[[nodiscard]] ZTENSOR_COLD inline error missing_footer(uint64_t file_bytes) {
     return fail(
         errc::truncated,
         "the file starts as .zt but does not end with its footer: it is cut off after {} bytes, or bytes were appended",
@@ -220,8 +216,8 @@ ZTENSOR_COLD inline result<manifest_location> place_manifest(container kind, std
 }
 
 /// The same for version 2, whose footer gives both ends of the manifest. One of a data shard has no manifest.
-ZTENSOR_COLD inline result<manifest_location> locate_manifest_2(bytes_view tail, std::uint64_t file_bytes,
-                                                                std::uint64_t max_manifest_bytes) {
+ZTENSOR_COLD inline result<manifest_location> locate_manifest_2(bytes_view tail, uint64_t file_bytes,
+                                                                uint64_t max_manifest_bytes) {
     if (file_bytes < least_file_bytes_2 || as_text(tail.last(magic_bytes)) != magic_2) {
         return missing_footer(file_bytes);
     }
@@ -238,7 +234,7 @@ ZTENSOR_COLD inline result<manifest_location> locate_manifest_2(bytes_view tail,
         }
         return fail(errc::manifest_empty, "the footer gives a manifest of 0 bytes, but says where it lies");
     }
-    const std::uint64_t data_end = file_bytes - footer_bytes_2;
+    const uint64_t data_end = file_bytes - footer_bytes_2;
     if (footer.manifest_offset < blob_alignment_2 || footer.manifest_offset > data_end ||
         footer.manifest_length > data_end - footer.manifest_offset) {
         return fail(errc::manifest_out_of_bounds,
@@ -258,18 +254,18 @@ ZTENSOR_COLD inline result<manifest_location> locate_manifest_2(bytes_view tail,
 }
 
 /// As much of the file's end as a container of that kind may have as its footer: no byte of a blob is read with it.
-[[nodiscard]] constexpr std::size_t tail_bytes_of(container kind) noexcept {
+[[nodiscard]] constexpr size_t tail_bytes_of(container kind) noexcept {
     return kind == container::zt_2 ? footer_bytes_2 : size_field_bytes + magic_bytes;
 }
 
 /// Where the manifest lies, from `tail`, the last tail_bytes_of(kind) of the file (all of it, if it is shorter).
 /// Errors: file_too_small, truncated, manifest_empty, manifest_out_of_bounds, manifest_too_large; of version 2 also
 /// unsupported_version, misaligned_offset.
-ZTENSOR_COLD inline result<manifest_location> locate_manifest(container kind, bytes_view tail, std::uint64_t file_bytes,
-                                                              std::uint64_t max_manifest_bytes) {
-    constexpr std::uint64_t fixed_bytes_1 = magic_bytes + size_field_bytes + magic_bytes;
-    constexpr std::uint64_t fixed_bytes_without_magic = magic_bytes + size_field_bytes;
-    const auto size_before = [&](std::size_t from_end) {
+ZTENSOR_COLD inline result<manifest_location> locate_manifest(container kind, bytes_view tail, uint64_t file_bytes,
+                                                              uint64_t max_manifest_bytes) {
+    constexpr uint64_t fixed_bytes_1 = magic_bytes + size_field_bytes + magic_bytes;
+    constexpr uint64_t fixed_bytes_without_magic = magic_bytes + size_field_bytes;
+    const auto size_before = [&](size_t from_end) {
         return load_little(tail.data() + (tail.size() - from_end), size_field_bytes);
     };
     if (as_text(tail.last((std::min)(tail.size(), change_mark_end.size()))) == change_mark_end) {
@@ -283,7 +279,7 @@ ZTENSOR_COLD inline result<manifest_location> locate_manifest(container kind, by
         if (file_bytes < fixed_bytes_without_magic) {
             return missing_footer(file_bytes);
         }
-        const std::uint64_t length = size_before(size_field_bytes);
+        const uint64_t length = size_before(size_field_bytes);
         if (length == 0 && file_bytes != fixed_bytes_without_magic) { // zeros at the cut of a cut-off file look so
             return fail(errc::manifest_empty, "the file ends with a manifest size of 0, but holds data: it is cut off");
         }
@@ -294,7 +290,7 @@ ZTENSOR_COLD inline result<manifest_location> locate_manifest(container kind, by
             return fail(errc::file_too_small, "a file of {} bytes is too small for magic, manifest and footer",
                         {file_bytes});
         }
-        const std::uint64_t length = size_before(size_field_bytes + magic_bytes);
+        const uint64_t length = size_before(size_field_bytes + magic_bytes);
         if (length == 0) {
             return fail(errc::manifest_empty, "the footer gives a manifest of 0 bytes");
         }
@@ -303,7 +299,7 @@ ZTENSOR_COLD inline result<manifest_location> locate_manifest(container kind, by
     if (file_bytes <= fixed_bytes_without_magic) {
         return missing_footer(file_bytes);
     }
-    const std::uint64_t length = size_before(size_field_bytes);
+    const uint64_t length = size_before(size_field_bytes);
     if (length == 0 || length > file_bytes - fixed_bytes_without_magic) {
         return missing_footer(file_bytes);
     }
@@ -316,8 +312,8 @@ ZTENSOR_COLD inline result<manifest_location> locate_manifest(container kind, by
 // What tells an index of 1.0 from the end of a file that was cut off. SPEC.md section 8.
 
 /// Passes over the next item; its text, if it is one.
-[[nodiscard]] ZTENSOR_COLD inline std::string take_text(cbor_cursor& cursor) {
-    std::string text;
+[[nodiscard]] ZTENSOR_COLD inline string take_text(cbor_cursor& cursor) {
+    string text;
     cbor_cursor ahead = cursor;
     static_cast<void>(cursor.skip() && ahead.read_joined(cbor_major::text, text));
     return text;
@@ -331,9 +327,9 @@ ZTENSOR_COLD inline result<manifest_location> locate_manifest(container kind, by
     bool has_version = false;
     bool has_tensors = false;
     for (cursor.enter_map(pairs); cursor.next(pairs);) {
-        const std::string key = take_text(cursor);
+        const string key = take_text(cursor);
         has_tensors = has_tensors || key == "tensors";
-        const std::string value = take_text(cursor);
+        const string value = take_text(cursor);
         has_version = has_version || (key == "version" && (value == "1.0" || value.substr(0, 4) == "1.0."));
     }
     return has_version && has_tensors && !cursor.failed() && cursor.remaining() == 0;

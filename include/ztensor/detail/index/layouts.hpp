@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
@@ -15,11 +16,6 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -55,27 +51,27 @@ struct shape_access {
 
 /// Of elements of `element_bytes` each, or nothing where 64 bits don't hold that. A zero among the dimensions hides no
 /// overflow of the others, times the width: [2^63, 0] of two bytes is nothing, too.
-[[nodiscard]] ZTENSOR_NOINLINE inline std::optional<std::uint64_t> dense_bytes(const shape& dimensions,
-                                                                               std::uint64_t element_bytes) noexcept {
+[[nodiscard]] ZTENSOR_NOINLINE inline optional<uint64_t> dense_bytes(const shape& dimensions,
+                                                                     uint64_t element_bytes) noexcept {
     element_counter counter;
     bool is_countable = counter.multiply(element_bytes); // which is not 0
-    for (const std::uint64_t dimension : dimensions) {
+    for (const uint64_t dimension : dimensions) {
         is_countable = is_countable && counter.multiply(dimension);
     }
-    return is_countable ? std::optional(counter.count()) : std::nullopt;
+    return is_countable ? optional(counter.count()) : std::nullopt;
 }
 
 /// In version 2, whose readers multiply from the first dimension on, nothing behind a zero can overflow.
 [[nodiscard]] ZTENSOR_COLD inline bool ends_in_zero(const shape& dimensions) noexcept {
-    std::optional<std::uint64_t> product = 1;
-    for (const std::uint64_t dimension : dimensions) {
+    optional<uint64_t> product = 1;
+    for (const uint64_t dimension : dimensions) {
         product = product ? checked_multiply(*product, dimension) : product;
     }
-    return product == std::uint64_t{0};
+    return product == uint64_t{0};
 }
 
 /// Of a logical type over another storage type than its own.
-[[nodiscard]] ZTENSOR_COLD inline error not_stored_as(const logical_type_facts& type, std::string_view found) noexcept {
+[[nodiscard]] ZTENSOR_COLD inline error not_stored_as(const logical_type_facts& type, string_view found) noexcept {
     return fail(errc::type_mismatch, "the logical type {} is stored as {}, not as {}",
                 {in_quotes(type.name), name(type.storage), found});
 }
@@ -86,24 +82,24 @@ struct shape_access {
 // SPEC.md section 5.4.
 
 /// An attribute that must be there and be a number. Errors: `code`.
-ZTENSOR_COLD inline result<std::uint64_t> required_number(const attributes_view& attributes, std::string_view key,
-                                                          errc code = errc::layout_attributes) {
-    result<std::uint64_t> found = attributes.unsigned_integer(key);
+ZTENSOR_COLD inline result<uint64_t> required_number(const attributes_view& attributes, string_view key,
+                                                     errc code = errc::layout_attributes) {
+    result<uint64_t> found = attributes.unsigned_integer(key);
     return found ? found : error(code, found.error().sentence());
 }
 
 /// The same of a word. Errors: `code`.
-ZTENSOR_COLD inline result<std::string> required_word(const attributes_view& attributes, std::string_view key,
-                                                      errc code = errc::layout_attributes) {
-    result<std::string> found = attributes.text(key);
+ZTENSOR_COLD inline result<string> required_word(const attributes_view& attributes, string_view key,
+                                                 errc code = errc::layout_attributes) {
+    result<string> found = attributes.text(key);
     return found ? found : error(code, found.error().sentence());
 }
 
 /// "N_per_D" with a number without leading zeros and an integer dtype; nothing for any other text.
-[[nodiscard]] constexpr std::optional<packing> parse_packing(std::string_view text) noexcept {
-    constexpr std::string_view between = "_per_";
-    constexpr std::size_t max_digits = 2; // a word has at most 64 bits
-    const std::size_t digits = text.find(between);
+[[nodiscard]] constexpr optional<packing> parse_packing(string_view text) noexcept {
+    constexpr string_view between = "_per_";
+    constexpr size_t max_digits = 2; // a word has at most 64 bits
+    const size_t digits = text.find(between);
     if (digits == std::string_view::npos || digits == 0 || digits > max_digits || text[0] == '0') {
         return std::nullopt;
     }
@@ -112,33 +108,33 @@ ZTENSOR_COLD inline result<std::string> required_word(const attributes_view& att
         if (c < '0' || c > '9') {
             return std::nullopt;
         }
-        found.per_word = found.per_word * 10 + static_cast<std::uint64_t>(c - '0');
+        found.per_word = found.per_word * 10 + static_cast<uint64_t>(c - '0');
     }
-    const std::optional<dtype> word = find_dtype(text.substr(digits + between.size()));
+    const optional<dtype> word = find_dtype(text.substr(digits + between.size()));
     const bool is_integer = word && (facts(*word).category == dtype_class::signed_integer ||
                                      facts(*word).category == dtype_class::unsigned_integer);
     found.word = word.value_or(dtype::u8);
-    return is_integer ? std::optional(found) : std::nullopt;
+    return is_integer ? optional(found) : std::nullopt;
 }
 
 /// Errors: quant_bits, quant_group, quant_packing (missing or no text; an unknown text is allowed).
 ZTENSOR_COLD inline result<quantization> read_quantization(const attributes_view& attributes) {
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t bits, required_number(attributes, "bits", errc::quant_bits));
+    ZTENSOR_TRY_ASSIGN(const uint64_t bits, required_number(attributes, "bits", errc::quant_bits));
     if (bits == 0 || bits > 64) {
         return fail(errc::quant_bits, "\"bits\" is {}, not from 1 to 64", {bits});
     }
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t group_size, required_number(attributes, "group_size", errc::quant_group));
+    ZTENSOR_TRY_ASSIGN(const uint64_t group_size, required_number(attributes, "group_size", errc::quant_group));
     if (group_size == 0) {
         return fail(errc::quant_group, "\"group_size\" is 0");
     }
-    ZTENSOR_TRY_ASSIGN(std::string packing, required_word(attributes, "packing", errc::quant_packing));
+    ZTENSOR_TRY_ASSIGN(string packing, required_word(attributes, "packing", errc::quant_packing));
     return quantization{static_cast<unsigned>(bits), group_size, std::move(packing)};
 }
 
 /// How many elements each part must have.
 struct quantized_counts {
-    std::uint64_t words = 0;
-    std::uint64_t groups = 0;
+    uint64_t words = 0;
+    uint64_t groups = 0;
     bool are_known = false; ///< false if the packing is not
 };
 
@@ -146,12 +142,12 @@ struct quantized_counts {
 /// Errors: quant_packing (contradicts bits, or the dtype of packed_weight, or does not divide the last dimension),
 /// quant_group (does not divide it, or there is none), shape_overflow.
 ZTENSOR_COLD inline result<quantized_counts>
-count_quantized_parts(const quantization& parameters, const shape& dimensions, std::optional<dtype> stored_word) {
-    const std::optional<packing> packing = parse_packing(parameters.packing_name);
+count_quantized_parts(const quantization& parameters, const shape& dimensions, optional<dtype> stored_word) {
+    const optional<packing> packing = parse_packing(parameters.packing_name);
     if (!packing) {
         return quantized_counts();
     }
-    const std::optional<std::uint64_t> elements = dimensions.element_count();
+    const optional<uint64_t> elements = dimensions.element_count();
     if (!elements) {
         return fail(errc::shape_overflow, "the product of the dimensions needs more than 64 bits");
     }
@@ -164,7 +160,7 @@ count_quantized_parts(const quantization& parameters, const shape& dimensions, s
                     {in_quotes(parameters.packing_name), name(packing->word),
                      stored_word ? name(*stored_word) : "of an unknown type"});
     }
-    const std::uint64_t last = dimensions.empty() ? 0 : dimensions[dimensions.rank() - 1];
+    const uint64_t last = dimensions.empty() ? 0 : dimensions[dimensions.rank() - 1];
     if (dimensions.empty() || last % parameters.group_size != 0) {
         return fail(errc::quant_group, "groups of {} don't divide the last dimension of shape {}",
                     {parameters.group_size, to_string(dimensions)});
@@ -177,7 +173,7 @@ count_quantized_parts(const quantization& parameters, const shape& dimensions, s
 }
 
 /// Errors: size_mismatch.
-inline result<void> check_part_count(std::uint64_t found, std::uint64_t expected, std::string_view role) {
+inline result<void> check_part_count(uint64_t found, uint64_t expected, string_view role) {
     if (found == expected) {
         return {};
     }
@@ -191,7 +187,7 @@ inline result<void> check_part_count(std::uint64_t found, std::uint64_t expected
 // zt.quant_group/1 and gguf.<type>/1. SPEC.md section 13.6.
 
 /// A required map, all of whose keys are text. Errors: layout_attributes.
-ZTENSOR_COLD inline result<attributes_view> required_map(const attributes_view& attributes, std::string_view key) {
+ZTENSOR_COLD inline result<attributes_view> required_map(const attributes_view& attributes, string_view key) {
     const result<bytes_view> found = attributes.cbor(key);
     if (!found) {
         return error(errc::layout_attributes, found.error().sentence());
@@ -209,7 +205,7 @@ ZTENSOR_COLD inline result<attributes_view> required_map(const attributes_view& 
     return attributes_view(*found);
 }
 
-ZTENSOR_COLD inline result<void> check_axis(std::uint64_t axis, const shape& dimensions) {
+ZTENSOR_COLD inline result<void> check_axis(uint64_t axis, const shape& dimensions) {
     if (axis < dimensions.rank()) {
         return {};
     }
@@ -220,25 +216,25 @@ ZTENSOR_COLD inline result<void> check_axis(std::uint64_t axis, const shape& dim
 // -- zt.mx/1
 
 struct mx_layout {
-    std::uint64_t block_size = 0;
-    std::uint64_t axis = 0;
+    uint64_t block_size = 0;
+    uint64_t axis = 0;
 };
 
 /// Errors: layout_attributes, quant_group (the block size divides no such dimension).
 ZTENSOR_COLD inline result<mx_layout> read_mx(const attributes_view& attributes, const shape& dimensions) {
-    ZTENSOR_TRY_ASSIGN(const std::string scale_form, required_word(attributes, "scale_form"));
+    ZTENSOR_TRY_ASSIGN(const string scale_form, required_word(attributes, "scale_form"));
     if (scale_form != "e8m0_exponent") {
         return fail(errc::layout_attributes, "the scale form of zt.mx/1 is \"e8m0_exponent\", not {}",
                     {in_quotes(scale_form)});
     }
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t block_size, required_number(attributes, "block_size"));
+    ZTENSOR_TRY_ASSIGN(const uint64_t block_size, required_number(attributes, "block_size"));
     mx_layout layout{block_size, dimensions.empty() ? 0 : dimensions.rank() - 1};
     if (attributes.contains("axis")) {
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t axis, required_number(attributes, "axis"));
+        ZTENSOR_TRY_ASSIGN(const uint64_t axis, required_number(attributes, "axis"));
         layout.axis = axis;
     }
     ZTENSOR_TRY(check_axis(layout.axis, dimensions));
-    const std::uint64_t along = dimensions[static_cast<std::size_t>(layout.axis)];
+    const uint64_t along = dimensions[static_cast<size_t>(layout.axis)];
     if (layout.block_size < 2 || along % layout.block_size != 0) {
         return fail(errc::quant_group, "blocks of {} don't divide dimension {} of shape {}",
                     {layout.block_size, layout.axis, to_string(dimensions)});
@@ -248,25 +244,25 @@ ZTENSOR_COLD inline result<mx_layout> read_mx(const attributes_view& attributes,
 
 // -- zt.quant_group/1
 
-enum class scale_form : std::uint8_t { f32_factors, f16_factors, e8m0_exponent };
-enum class zero_form : std::uint8_t { none, implied, tensor };
+enum class scale_form : uint8_t { f32_factors, f16_factors, e8m0_exponent };
+enum class zero_form : uint8_t { none, implied, tensor };
 
 struct quant_group_layout {
     unsigned bits = 0;
-    std::uint64_t group_size = 0; ///< never 0: where the file says 0, each code has a scale of its own
-    std::uint64_t axis = 0;
+    uint64_t group_size = 0; ///< never 0: where the file says 0, each code has a scale of its own
+    uint64_t axis = 0;
     dtype word = dtype::u8; ///< unsigned
-    std::uint64_t per_word = 0;
+    uint64_t per_word = 0;
     bool is_lsb_first = true;
     scale_form scale = scale_form::f32_factors;
     zero_form zero = zero_form::none;
-    std::int64_t zero_value = 0;
+    int64_t zero_value = 0;
     bool zeros_are_packed = false;
-    std::uint64_t codes = 0;
-    std::uint64_t groups = 0; ///< in all
+    uint64_t codes = 0;
+    uint64_t groups = 0; ///< in all
 };
 
-[[nodiscard]] inline std::optional<dtype> unsigned_counterpart(dtype type) noexcept {
+[[nodiscard]] inline optional<dtype> unsigned_counterpart(dtype type) noexcept {
     switch (type) {
     case dtype::u8:
     case dtype::i8:
@@ -288,17 +284,17 @@ struct quant_group_layout {
 /// The packing of codes of `layout.bits`. Errors: layout_attributes, quant_bits, quant_packing.
 ZTENSOR_COLD inline result<void> read_packing(const attributes_view& attributes, quant_group_layout& layout) {
     ZTENSOR_TRY_ASSIGN(const attributes_view packing, required_map(attributes, "packing"));
-    ZTENSOR_TRY_ASSIGN(const std::string word, required_word(packing, "word"));
-    ZTENSOR_TRY_ASSIGN(const std::string order, required_word(packing, "order"));
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t per_word, required_number(packing, "per_word"));
-    const std::optional<dtype> type = find_dtype(word);
+    ZTENSOR_TRY_ASSIGN(const string word, required_word(packing, "word"));
+    ZTENSOR_TRY_ASSIGN(const string order, required_word(packing, "order"));
+    ZTENSOR_TRY_ASSIGN(const uint64_t per_word, required_number(packing, "per_word"));
+    const optional<dtype> type = find_dtype(word);
     if (!type || facts(*type).category != dtype_class::unsigned_integer) {
         return fail(errc::quant_packing, "words are \"u8\", \"u16\", \"u32\" or \"u64\", not {}", {in_quotes(word)});
     }
     if (order != "lsb_first" && order != "msb_first") {
         return fail(errc::quant_packing, "codes are packed \"lsb_first\" or \"msb_first\", not {}", {in_quotes(order)});
     }
-    const std::uint64_t word_bits = 8 * width_bytes(*type);
+    const uint64_t word_bits = 8 * width_bytes(*type);
     if (word_bits % layout.bits != 0) {
         return fail(errc::quant_bits, "codes of {} bits leave bits of {} words unused", {layout.bits, word});
     }
@@ -315,12 +311,12 @@ ZTENSOR_COLD inline result<void> read_packing(const attributes_view& attributes,
 /// Errors: layout_attributes.
 ZTENSOR_COLD inline result<void> read_zero_point(const attributes_view& attributes, quant_group_layout& layout) {
     ZTENSOR_TRY_ASSIGN(const attributes_view zero_point, required_map(attributes, "zero_point"));
-    ZTENSOR_TRY_ASSIGN(const std::string form, required_word(zero_point, "form"));
+    ZTENSOR_TRY_ASSIGN(const string form, required_word(zero_point, "form"));
     if (form == "none") {
         return {};
     }
     if (form == "implied") {
-        const result<std::int64_t> value = zero_point.integer("value");
+        const result<int64_t> value = zero_point.integer("value");
         if (!value) {
             return error(errc::layout_attributes, value.error().sentence());
         }
@@ -332,7 +328,7 @@ ZTENSOR_COLD inline result<void> read_zero_point(const attributes_view& attribut
         return fail(errc::layout_attributes, "a zero point is \"none\", \"implied\" or a \"tensor\", not {}",
                     {in_quotes(form)});
     }
-    ZTENSOR_TRY_ASSIGN(const std::string packing, required_word(zero_point, "packing"));
+    ZTENSOR_TRY_ASSIGN(const string packing, required_word(zero_point, "packing"));
     if (packing != "same_as_data" && packing != "plain") {
         return fail(errc::layout_attributes, "zeros are packed \"same_as_data\" or \"plain\", not {}",
                     {in_quotes(packing)});
@@ -345,18 +341,18 @@ ZTENSOR_COLD inline result<void> read_zero_point(const attributes_view& attribut
 /// Errors: layout_attributes, quant_bits, quant_group, quant_packing.
 ZTENSOR_COLD inline result<quant_group_layout> read_quant_group(const attributes_view& attributes,
                                                                 const shape& dimensions) {
-    constexpr std::uint64_t allowed_bits[] = {2, 3, 4, 5, 6, 8};
+    constexpr uint64_t allowed_bits[] = {2, 3, 4, 5, 6, 8};
     quant_group_layout layout;
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t bits, required_number(attributes, "bits"));
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t group_size, required_number(attributes, "group_size"));
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t axis, required_number(attributes, "axis"));
-    ZTENSOR_TRY_ASSIGN(const std::string scale, required_word(attributes, "scale_form"));
+    ZTENSOR_TRY_ASSIGN(const uint64_t bits, required_number(attributes, "bits"));
+    ZTENSOR_TRY_ASSIGN(const uint64_t group_size, required_number(attributes, "group_size"));
+    ZTENSOR_TRY_ASSIGN(const uint64_t axis, required_number(attributes, "axis"));
+    ZTENSOR_TRY_ASSIGN(const string scale, required_word(attributes, "scale_form"));
     if (std::find(std::begin(allowed_bits), std::end(allowed_bits), bits) == std::end(allowed_bits)) {
         return fail(errc::quant_bits, "\"bits\" is {}, not 2, 3, 4, 5, 6 or 8", {bits});
     }
     layout.bits = static_cast<unsigned>(bits);
-    constexpr std::string_view forms[] = {"f32_factors", "f16_factors", "e8m0_exponent"};
-    const std::size_t form = place_of(scale, forms);
+    constexpr string_view forms[] = {"f32_factors", "f16_factors", "e8m0_exponent"};
+    const size_t form = place_of(scale, forms);
     if (form == std::size(forms)) {
         return fail(errc::layout_attributes, "the scale form {} is none that zt.quant_group/1 has", {in_quotes(scale)});
     }
@@ -365,7 +361,7 @@ ZTENSOR_COLD inline result<quant_group_layout> read_quant_group(const attributes
     ZTENSOR_TRY(read_zero_point(attributes, layout));
     ZTENSOR_TRY(check_axis(axis, dimensions));
     layout.axis = axis;
-    const std::uint64_t along = dimensions[static_cast<std::size_t>(axis)];
+    const uint64_t along = dimensions[static_cast<size_t>(axis)];
     layout.group_size = group_size == 0 ? 1 : group_size;
     if (along % layout.group_size != 0) {
         return fail(errc::quant_group, "groups of {} don't divide dimension {} of shape {}",
@@ -379,28 +375,28 @@ ZTENSOR_COLD inline result<quant_group_layout> read_quant_group(const attributes
 // -- gguf.<type>/1
 
 /// True for the layouts of that family that are registered; others are unknown.
-[[nodiscard]] inline bool is_gguf_layout(std::string_view layout) noexcept {
-    constexpr std::string_view types[] = {"q4_0",  "q4_1",    "q5_0",  "q5_1",   "q8_0",   "q8_1",  "q2_k",    "q3_k",
-                                          "q4_k",  "q5_k",    "q6_k",  "q8_k",   "iq1_s",  "iq1_m", "iq2_xxs", "iq2_xs",
-                                          "iq2_s", "iq3_xxs", "iq3_s", "iq4_nl", "iq4_xs", "mxfp4"};
-    constexpr std::string_view family = "gguf.", version = "/1";
+[[nodiscard]] inline bool is_gguf_layout(string_view layout) noexcept {
+    constexpr string_view types[] = {"q4_0",  "q4_1",    "q5_0",  "q5_1",   "q8_0",   "q8_1",  "q2_k",    "q3_k",
+                                     "q4_k",  "q5_k",    "q6_k",  "q8_k",   "iq1_s",  "iq1_m", "iq2_xxs", "iq2_xs",
+                                     "iq2_s", "iq3_xxs", "iq3_s", "iq4_nl", "iq4_xs", "mxfp4"};
+    constexpr string_view family = "gguf.", version = "/1";
     if (layout.size() <= family.size() + version.size() || layout.substr(0, family.size()) != family ||
         layout.substr(layout.size() - version.size()) != version) {
         return false;
     }
-    const std::string_view type = layout.substr(family.size(), layout.size() - family.size() - version.size());
+    const string_view type = layout.substr(family.size(), layout.size() - family.size() - version.size());
     return place_of(type, types) != std::size(types);
 }
 
 struct gguf_layout {
-    std::uint64_t elements_per_block = 0;
-    std::uint64_t block_bytes = 0;
+    uint64_t elements_per_block = 0;
+    uint64_t block_bytes = 0;
 };
 
 /// Errors: layout_attributes, quant_group (blocks don't divide the elements).
-ZTENSOR_COLD inline result<gguf_layout> read_gguf(const attributes_view& attributes, std::uint64_t elements) {
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t elements_per_block, required_number(attributes, "elems_per_block"));
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t block_bytes, required_number(attributes, "block_bytes"));
+ZTENSOR_COLD inline result<gguf_layout> read_gguf(const attributes_view& attributes, uint64_t elements) {
+    ZTENSOR_TRY_ASSIGN(const uint64_t elements_per_block, required_number(attributes, "elems_per_block"));
+    ZTENSOR_TRY_ASSIGN(const uint64_t block_bytes, required_number(attributes, "block_bytes"));
     if (elements_per_block == 0 || block_bytes == 0) {
         return fail(errc::layout_attributes, "a block has {} elements and {} bytes", {elements_per_block, block_bytes});
     }

@@ -7,13 +7,10 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/vocabulary.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -24,7 +21,7 @@ namespace detail {
 // What may be the name of an object, component or attribute. SPEC.md section 3.5, section 13.4.
 
 /// What is wrong with a name that is known to be UTF-8, as a literal; nullptr if nothing is.
-[[nodiscard]] inline const char* utf8_name_problem(std::string_view name) noexcept {
+[[nodiscard]] inline const char* utf8_name_problem(string_view name) noexcept {
     if (name.empty()) {
         return "a name is empty";
     }
@@ -38,13 +35,13 @@ namespace detail {
 }
 
 /// The same of any name.
-[[nodiscard]] inline const char* name_problem(std::string_view name) noexcept {
+[[nodiscard]] inline const char* name_problem(string_view name) noexcept {
     const char* const problem = utf8_name_problem(name);
     return problem != nullptr || is_utf8(name) ? problem : "a name is not UTF-8";
 }
 
 /// What is wrong with the name of an object, a part or an attribute, as a literal; nullptr if nothing is. It is UTF-8.
-[[nodiscard]] inline const char* name_problem_2(std::string_view name) noexcept {
+[[nodiscard]] inline const char* name_problem_2(string_view name) noexcept {
     if (name.empty()) {
         return "a name is empty";
     }
@@ -55,8 +52,8 @@ namespace detail {
 }
 
 /// The same of a shard, whose name may become part of a file's.
-[[nodiscard]] inline const char* shard_name_problem(std::string_view name) noexcept {
-    constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+[[nodiscard]] inline const char* shard_name_problem(string_view name) noexcept {
+    constexpr string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     if (name.empty() || name.size() > 64) {
         return "the name of a shard is not of 1 to 64 bytes";
     }
@@ -73,41 +70,41 @@ namespace detail {
 // Names -> positions: open addressing over 64-bit slots, hashed with a seed that no file's author can know.
 
 /// Both halves of a x b, folded into one.
-[[nodiscard]] constexpr std::uint64_t folded_multiply(std::uint64_t a, std::uint64_t b) noexcept {
+[[nodiscard]] constexpr uint64_t folded_multiply(uint64_t a, uint64_t b) noexcept {
 #if defined(__SIZEOF_INT128__)
     __extension__ using wide = unsigned __int128;
     const wide product = static_cast<wide>(a) * b;
-    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 #else
-    const std::uint64_t a_low = a & 0xffffffff, a_high = a >> 32, b_low = b & 0xffffffff, b_high = b >> 32;
-    const std::uint64_t low = a_low * b_low;
-    const std::uint64_t middle = a_high * b_low + (low >> 32);
-    const std::uint64_t cross = a_low * b_high + (middle & 0xffffffff);
+    const uint64_t a_low = a & 0xffffffff, a_high = a >> 32, b_low = b & 0xffffffff, b_high = b >> 32;
+    const uint64_t low = a_low * b_low;
+    const uint64_t middle = a_high * b_low + (low >> 32);
+    const uint64_t cross = a_low * b_high + (middle & 0xffffffff);
     return ((cross << 32) | (low & 0xffffffff)) ^ (a_high * b_high + (middle >> 32) + (cross >> 32));
 #endif
 }
 
 /// A hash whose collisions depend on `key`, an odd number that stays secret.
-[[nodiscard]] inline std::uint64_t hash_name(std::string_view name, std::uint64_t key) noexcept {
-    const std::byte* at = as_bytes(name).data();
-    std::size_t left = name.size();
-    std::uint64_t hash = key ^ folded_multiply(left ^ key, key);
+[[nodiscard]] inline uint64_t hash_name(string_view name, uint64_t key) noexcept {
+    const byte* at = as_bytes(name).data();
+    size_t left = name.size();
+    uint64_t hash = key ^ folded_multiply(left ^ key, key);
     for (; left > 16; left -= 16, at += 16) {
         hash = folded_multiply(load_little_64(at) ^ key, load_little_64(at + 8) ^ hash);
     }
     if (name.size() < 8) {
         return folded_multiply(folded_multiply(load_little(at, left) ^ key, hash), ~key);
     }
-    const std::uint64_t first = left >= 8 ? load_little_64(at) : 0;
-    const std::uint64_t last = load_little_64(at + left - 8); // may overlap what came before
+    const uint64_t first = left >= 8 ? load_little_64(at) : 0;
+    const uint64_t last = load_little_64(at + left - 8); // may overlap what came before
     return folded_multiply(folded_multiply(first ^ key, last ^ hash), ~key);
 }
 
 /// One number for the life of the process: where this was loaded, and when it was first asked.
-[[nodiscard]] ZTENSOR_COLD inline std::uint64_t process_hash_key() noexcept {
-    static const std::uint64_t key = [] {
+[[nodiscard]] ZTENSOR_COLD inline uint64_t process_hash_key() noexcept {
+    static const uint64_t key = [] {
         static const char anchor = 0;
-        const std::uint64_t time = clock_ticks();
+        const uint64_t time = clock_ticks();
         return folded_multiply(address_of(&anchor) ^ 0x9E3779B97F4A7C15u, time ^ 0xD1B54A32D192ED03u) ^
                folded_multiply(process_id() ^ 0xA0761D6478BD642Fu, clock_ticks() | 1);
     }();
@@ -120,37 +117,36 @@ namespace detail {
 class name_table {
 public:
     /// Room for `count` names. Positions are below 2^28.
-    ZTENSOR_COLD explicit name_table(std::size_t count) : key_(process_hash_key()) {
-        std::size_t slots = 4;
+    ZTENSOR_COLD explicit name_table(size_t count) : key_(process_hash_key()) {
+        size_t slots = 4;
         while (slots - slots / 4 <= count) {
             slots *= 2;
         }
         slot_mask_ = slots - 1;
         slots_.reserve(slots);
-        advise_huge_pages(slots_.data(), slots * sizeof(std::uint64_t));
+        advise_huge_pages(slots_.data(), slots * sizeof(uint64_t));
         slots_.assign_zeros(slots);
     }
 
     /// The answer of find() where there is no such name.
-    static constexpr std::uint32_t absent = 0xffffffff;
+    static constexpr uint32_t absent = 0xffffffff;
 
     /// Adds the names at `place_of(position)` of positions 0 to count - 1. Stops at a name that is in already, and
     /// returns its position; absent, if there is none. Slots are fetched while the names before are being added.
     template <class PlaceOf, class NameOf>
-    [[nodiscard]] ZTENSOR_NOINLINE std::uint32_t insert_all(std::uint32_t count, PlaceOf&& place_of,
-                                                            NameOf&& name_of) noexcept {
-        constexpr std::uint32_t ahead = 16;
-        std::uint64_t hashes[ahead];
-        for (std::uint32_t next = 0; next < count + ahead; ++next) {
+    [[nodiscard]] ZTENSOR_NOINLINE uint32_t insert_all(uint32_t count, PlaceOf&& place_of, NameOf&& name_of) noexcept {
+        constexpr uint32_t ahead = 16;
+        uint64_t hashes[ahead];
+        for (uint32_t next = 0; next < count + ahead; ++next) {
             if (next >= ahead) {
-                const std::uint32_t position = next - ahead;
+                const uint32_t position = next - ahead;
                 if (!insert(position, place_of(position), hashes[position % ahead], name_of)) {
                     return position;
                 }
             }
             if (next < count) {
-                const std::uint64_t hash = hash_name(name_of(place_of(next)), key_);
-                prefetch(&slots_[static_cast<std::size_t>(hash) & slot_mask_]);
+                const uint64_t hash = hash_name(name_of(place_of(next)), key_);
+                prefetch(&slots_[static_cast<size_t>(hash) & slot_mask_]);
                 hashes[next % ahead] = hash;
             }
         }
@@ -159,33 +155,32 @@ public:
 
     /// Adds the name at `place` as the one of `position`. False if an equal name is in already.
     template <class NameOf>
-    [[nodiscard]] bool insert(std::uint32_t position, std::uint32_t place, NameOf&& name_of) noexcept {
+    [[nodiscard]] bool insert(uint32_t position, uint32_t place, NameOf&& name_of) noexcept {
         return insert(position, place, hash_name(name_of(place), key_), name_of);
     }
 
     /// The position of `name`, or absent.
     template <class NameOf>
-    [[nodiscard]] std::uint32_t find(std::string_view name, NameOf&& name_of) const noexcept {
-        const std::uint64_t found = slots_[probe(name, hash_name(name, key_), name_of)];
-        return static_cast<std::uint32_t>(found & position_mask) - 1; // of an empty slot: absent
+    [[nodiscard]] uint32_t find(string_view name, NameOf&& name_of) const noexcept {
+        const uint64_t found = slots_[probe(name, hash_name(name, key_), name_of)];
+        return static_cast<uint32_t>(found & position_mask) - 1; // of an empty slot: absent
     }
 
 private:
     static constexpr unsigned position_bits = 28, place_bits = 32;
-    static constexpr std::uint64_t position_mask = (std::uint64_t{1} << position_bits) - 1;
-    static constexpr std::uint64_t place_mask = (std::uint64_t{1} << place_bits) - 1;
-    static constexpr std::uint64_t tag_mask = ~std::uint64_t{0} << (position_bits + place_bits);
+    static constexpr uint64_t position_mask = (uint64_t{1} << position_bits) - 1;
+    static constexpr uint64_t place_mask = (uint64_t{1} << place_bits) - 1;
+    static constexpr uint64_t tag_mask = ~uint64_t{0} << (position_bits + place_bits);
 
-    [[nodiscard]] static std::uint64_t tag(std::uint64_t hash) noexcept { return hash & tag_mask; }
+    [[nodiscard]] static uint64_t tag(uint64_t hash) noexcept { return hash & tag_mask; }
 
     template <class NameOf>
-    [[nodiscard]] bool insert(std::uint32_t position, std::uint32_t place, std::uint64_t hash,
-                              NameOf&& name_of) noexcept {
-        const std::size_t slot = probe(name_of(place), hash, name_of);
+    [[nodiscard]] bool insert(uint32_t position, uint32_t place, uint64_t hash, NameOf&& name_of) noexcept {
+        const size_t slot = probe(name_of(place), hash, name_of);
         if (slots_[slot] != 0) {
             return false;
         }
-        slots_[slot] = tag(hash) | std::uint64_t{place} << position_bits | (std::uint64_t{position} + 1);
+        slots_[slot] = tag(hash) | uint64_t{place} << position_bits | (uint64_t{position} + 1);
         return true;
     }
 
@@ -197,20 +192,20 @@ private:
 
     /// The slot that holds `name`, or the empty one where it would go.
     template <class NameOf>
-    [[nodiscard]] std::size_t probe(std::string_view name, std::uint64_t hash, NameOf&& name_of) const noexcept {
-        std::size_t at = static_cast<std::size_t>(hash) & slot_mask_;
+    [[nodiscard]] size_t probe(string_view name, uint64_t hash, NameOf&& name_of) const noexcept {
+        size_t at = static_cast<size_t>(hash) & slot_mask_;
         for (;; at = (at + 1) & slot_mask_) {
-            const std::uint64_t slot = slots_[at];
+            const uint64_t slot = slots_[at];
             if (slot == 0 || ((slot & tag_mask) == tag(hash) &&
-                              name_of(static_cast<std::uint32_t>(slot >> position_bits & place_mask)) == name)) {
+                              name_of(static_cast<uint32_t>(slot >> position_bits & place_mask)) == name)) {
                 return at;
             }
         }
     }
 
-    std::uint64_t key_;
-    std::size_t slot_mask_ = 0;
-    record_array<std::uint64_t> slots_;
+    uint64_t key_;
+    size_t slot_mask_ = 0;
+    record_array<uint64_t> slots_;
 };
 
 // -- growing name table
@@ -222,14 +217,14 @@ private:
 class growing_name_table {
 public:
     template <class NameOf>
-    [[nodiscard]] std::uint32_t find(std::string_view name, NameOf&& name_of) const noexcept {
+    [[nodiscard]] uint32_t find(string_view name, NameOf&& name_of) const noexcept {
         if (slots_.empty()) {
             return name_table::absent;
         }
-        const std::uint64_t tag = tag_of(name);
-        for (std::size_t at = first_slot(tag);; at = (at + 1) & (slots_.size() - 1)) {
-            const std::uint64_t slot = slots_[at];
-            const std::uint32_t position = static_cast<std::uint32_t>(slot) - 1; // of an empty slot: absent
+        const uint64_t tag = tag_of(name);
+        for (size_t at = first_slot(tag);; at = (at + 1) & (slots_.size() - 1)) {
+            const uint64_t slot = slots_[at];
+            const uint32_t position = static_cast<uint32_t>(slot) - 1; // of an empty slot: absent
             if (slot == 0 || ((slot & tag_mask) == tag && name_of(position) == name)) {
                 return position;
             }
@@ -242,42 +237,40 @@ public:
         if (size_ >= slots_.size() / 4 * 3) {
             grow();
         }
-        insert(tag_of(name_of(size_)) | (std::uint64_t{size_} + 1));
+        insert(tag_of(name_of(size_)) | (uint64_t{size_} + 1));
         ++size_;
     }
 
 private:
-    static constexpr std::uint64_t tag_mask = ~std::uint64_t{0} << 32;
+    static constexpr uint64_t tag_mask = ~uint64_t{0} << 32;
 
-    [[nodiscard]] std::uint64_t tag_of(std::string_view name) const noexcept {
-        return hash_name(name, key_) & tag_mask;
-    }
-    [[nodiscard]] std::size_t first_slot(std::uint64_t tag) const noexcept {
-        return static_cast<std::size_t>(tag >> 32) & (slots_.size() - 1);
+    [[nodiscard]] uint64_t tag_of(string_view name) const noexcept { return hash_name(name, key_) & tag_mask; }
+    [[nodiscard]] size_t first_slot(uint64_t tag) const noexcept {
+        return static_cast<size_t>(tag >> 32) & (slots_.size() - 1);
     }
 
     ZTENSOR_COLD void grow() {
-        record_array<std::uint64_t> old;
+        record_array<uint64_t> old;
         old.assign_zeros(slots_.empty() ? 32 : 2 * slots_.size());
         slots_.swap(old);
-        for (const std::uint64_t slot : old) {
+        for (const uint64_t slot : old) {
             if (slot != 0) {
                 insert(slot);
             }
         }
     }
 
-    void insert(std::uint64_t slot) noexcept {
-        std::size_t at = first_slot(slot);
+    void insert(uint64_t slot) noexcept {
+        size_t at = first_slot(slot);
         while (slots_[at] != 0) {
             at = (at + 1) & (slots_.size() - 1);
         }
         slots_[at] = slot;
     }
 
-    std::uint64_t key_ = process_hash_key();
-    record_array<std::uint64_t> slots_; ///< a power of two
-    std::uint32_t size_ = 0;
+    uint64_t key_ = process_hash_key();
+    record_array<uint64_t> slots_; ///< a power of two
+    uint32_t size_ = 0;
 };
 
 } // namespace detail

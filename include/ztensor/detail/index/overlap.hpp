@@ -6,14 +6,13 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 
 namespace ztensor {
@@ -21,24 +20,24 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 struct blob_range {
-    std::uint64_t offset;
-    std::uint64_t length;
+    uint64_t offset;
+    uint64_t length;
 };
 
 /// By offset, digit by digit from the last one on, in a time that no order and no lengths make worse: std::sort took as
 /// long as all else that opening does. `most` bounds the offsets. `scratch` has room for as many; what is given lies
 /// there or in place of the blobs.
 [[nodiscard]] ZTENSOR_COLD inline span<blob_range> sorted_by_offset(span<blob_range> blobs, span<blob_range> scratch,
-                                                                    std::uint64_t most) noexcept {
+                                                                    uint64_t most) noexcept {
     constexpr unsigned digit_bits = 11;
-    constexpr std::size_t digits = std::size_t{1} << digit_bits;
+    constexpr size_t digits = size_t{1} << digit_bits;
     for (unsigned shift = 0; shift < 64 && most >> shift != 0; shift += digit_bits) {
-        std::uint32_t begins[digits] = {};
+        uint32_t begins[digits] = {};
         for (const blob_range& each : blobs) {
             ++begins[each.offset >> shift & (digits - 1)];
         }
-        std::uint32_t before = 0;
-        for (std::uint32_t& begin : begins) {
+        uint32_t before = 0;
+        for (uint32_t& begin : begins) {
             before += std::exchange(begin, before);
         }
         for (const blob_range& each : blobs) {
@@ -73,10 +72,10 @@ private:
 template <class Take>
 void for_each_blob(const manifest& index, const Take& take) {
     if (index.manifest_offset != 0) {
-        take(blob_range{index.manifest_offset, index.index.size()}, std::uint32_t{0});
+        take(blob_range{index.manifest_offset, index.index.size()}, uint32_t{0});
     }
     for (const object_record& object : index.objects) {
-        std::uint32_t number = object.first_component;
+        uint32_t number = object.first_component;
         for (const component_record& each : index.components_of(object)) {
             ++number;
             if (each.length != 0) {
@@ -94,30 +93,30 @@ void for_each_blob(const manifest& index, const Take& take) {
         second = blob;
         return search.next(blob);
     };
-    const std::size_t most = index.components.size() + 1;
+    const size_t most = index.components.size() + 1;
     const bool has_memory_to_spare = most <= index.index.size() / (2 * sizeof(blob_range));
     if (has_memory_to_spare) {
         record_array<blob_range> memory;
         const span<blob_range> room(memory.extend(2 * most), 2 * most);
         advise_huge_pages(room.data(), room.size_bytes());
-        std::size_t filled = 0;
-        for_each_blob(index, [&](const blob_range& blob, std::uint32_t) { room[filled++] = blob; });
+        size_t filled = 0;
+        for_each_blob(index, [&](const blob_range& blob, uint32_t) { room[filled++] = blob; });
         const span<blob_range> blobs =
             sorted_by_offset(room.first(filled), room.subspan(most, filled), index.blobs_end);
         return std::any_of(blobs.begin(), blobs.end(), overlaps);
     }
-    record_array<std::uint32_t> numbers; // of an index that is nothing but components
+    record_array<uint32_t> numbers; // of an index that is nothing but components
     numbers.reserve(most);
-    for_each_blob(index, [&](const blob_range&, std::uint32_t number) { numbers.push_back(number); });
-    const auto blob_at = [&](std::uint32_t number) {
+    for_each_blob(index, [&](const blob_range&, uint32_t number) { numbers.push_back(number); });
+    const auto blob_at = [&](uint32_t number) {
         return number == 0 ? blob_range{index.manifest_offset, index.index.size()}
                            : blob_range{index.components[number - 1].offset, index.components[number - 1].length};
     };
-    sort_positions(span<std::uint32_t>(numbers), [&](std::uint32_t a, std::uint32_t b) {
-        const std::uint64_t one = blob_at(a).offset, other = blob_at(b).offset;
+    sort_positions(span<uint32_t>(numbers), [&](uint32_t a, uint32_t b) {
+        const uint64_t one = blob_at(a).offset, other = blob_at(b).offset;
         return one != other ? one < other : a < b;
     });
-    return std::any_of(numbers.begin(), numbers.end(), [&](std::uint32_t number) { return overlaps(blob_at(number)); });
+    return std::any_of(numbers.begin(), numbers.end(), [&](uint32_t number) { return overlaps(blob_at(number)); });
 }
 
 /// The error for two blobs that overlap, with the object and component that the second one belongs to.

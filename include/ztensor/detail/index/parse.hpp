@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_INDEX_PARSE_HPP
 #define ZTENSOR_DETAIL_INDEX_PARSE_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/parse_0_1.hpp>
@@ -14,8 +15,6 @@
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 
 namespace ztensor {
@@ -53,7 +52,7 @@ private:
     bool take_text(index_item& item) { return !item.is_present() || (go_to(item) && read_text(item)); }
 
     bool take(object_record& object, const component_record* parts) {
-        const std::size_t begin = object.name.position;
+        const size_t begin = object.name.position;
         begin_object();
         if (!take_text(object.name) || !check_name(into_.text(object.name), begin)) {
             return false;
@@ -66,8 +65,8 @@ private:
         if (object.component_count > limits_.max_components_per_object_) {
             return fail_limit("more components than read_options::max_components_per_object allows");
         }
-        object.first_component = static_cast<std::uint32_t>(into_.components.extend(object.component_count));
-        for (std::uint32_t i = 0; i < object.component_count; ++i) {
+        object.first_component = static_cast<uint32_t>(into_.components.extend(object.component_count));
+        for (uint32_t i = 0; i < object.component_count; ++i) {
             component_record& part = into_.components[object.first_component + i];
             part = parts[i];
             if (!take_text(part.role) || !take_text(part.dtype_word) || !take_text(part.type_word) ||
@@ -92,7 +91,7 @@ ZTENSOR_COLD inline result<void> take_draft(manifest& into, model_draft draft, c
 /// Errors: the cbor_... and schema_... codes, duplicate_key, name_invalid, unsupported_version, limit_exceeded,
 /// shape_overflow, truncated (what looked like 1.0 is none); of version 2 also shard_table, unknown_dtype,
 /// type_mismatch, digest_format, misaligned_offset, out_of_bounds.
-ZTENSOR_COLD inline result<void> parse_index(manifest& into, const manifest_location& at, std::uint64_t file_bytes,
+ZTENSOR_COLD inline result<void> parse_index(manifest& into, const manifest_location& at, uint64_t file_bytes,
                                              const read_options& limits, bool uses_templates = true) {
     if (at.kind == container::zt_2) {
         return parser_2(into, limits, at.offset, file_bytes, uses_templates).parse();

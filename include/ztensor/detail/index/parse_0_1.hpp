@@ -5,6 +5,7 @@
 #ifndef ZTENSOR_DETAIL_INDEX_PARSE_0_1_HPP
 #define ZTENSOR_DETAIL_INDEX_PARSE_0_1_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/parser.hpp>
@@ -15,10 +16,6 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -26,7 +23,7 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// The fields of model.hpp, in their order.
-template <std::size_t... Fields>
+template <size_t... Fields>
 [[nodiscard]] constexpr std::array<field_key, sizeof...(Fields)> keys_of(std::index_sequence<Fields...>) noexcept {
     return {field_key(fields_0_1[Fields])...};
 }
@@ -34,7 +31,7 @@ inline constexpr auto keys_0_1 = keys_of(std::make_index_sequence<fields_0_1.siz
 
 class parser_0_1 : index_parser<cbor_strictness::well_formed> {
 public:
-    parser_0_1(manifest& into, const read_options& limits, std::uint64_t index_offset, bool uses_templates) noexcept
+    parser_0_1(manifest& into, const read_options& limits, uint64_t index_offset, bool uses_templates) noexcept
         : index_parser(into, limits, index_offset, uses_templates) {
         into.generation = generation::v0_1;
     }
@@ -71,7 +68,7 @@ private:
 
     /// The object's attributes are its whole map; a view leaves the fields out.
     bool read_tensor() {
-        const std::size_t begin = cursor_.position();
+        const size_t begin = cursor_.position();
         object_record object;
         component_record component;
         component.any_nonzero_is_true = true;
@@ -92,24 +89,24 @@ private:
             !resolve_layout(words, object, component)) {
             return false;
         }
-        object.attributes = {static_cast<std::uint32_t>(begin)};
+        object.attributes = {static_cast<uint32_t>(begin)};
         if (walk.has_chunked_key) {
             copy_with_definite_keys(object.attributes);
         }
         resolve_words(into_, component);
         object.component_count = 1;
-        object.first_component = static_cast<std::uint32_t>(into_.components.extend(1));
+        object.first_component = static_cast<uint32_t>(into_.components.extend(1));
         into_.components[object.first_component] = component;
         object.has_attributes = !attributes_of(into_, object).empty();
         return end_object(object, begin);
     }
 
-    ZTENSOR_COLD bool read_field(std::size_t field, object_record& object, component_record& component,
+    ZTENSOR_COLD bool read_field(size_t field, object_record& object, component_record& component,
                                  tensor_words& words) {
         index_item* index_array = &words.coords;
         switch (field) {
         case field_0_1("name"): {
-            const std::size_t begin = cursor_.position();
+            const size_t begin = cursor_.position();
             if (!read_text(object.name) || !check_name(into_.text(object.name), begin)) {
                 return false; // and no error repeats a name as long as the index
             }
@@ -153,8 +150,8 @@ private:
 
     /// The layout in the words of later versions, and the byte order, which only raw data of several bytes has.
     ZTENSOR_COLD bool resolve_layout(const tensor_words& words, object_record& object, component_record& component) {
-        const std::string_view layout = object.format_word.is_present() ? into_.text(object.format_word) : "dense";
-        std::string sparse_format;
+        const string_view layout = object.format_word.is_present() ? into_.text(object.format_word) : "dense";
+        string sparse_format;
         if (layout == spelled_sparse_0_1) {
             if (!words.sparse_format.is_present()) {
                 return fail_missing("sparse_format");
@@ -183,7 +180,7 @@ private:
             into_.text(component.encoding_word) != name(encoding::raw)) {
             return true;
         }
-        const std::string_view order = into_.text(words.data_endianness);
+        const string_view order = into_.text(words.data_endianness);
         component.is_big_endian = order == "big";
         component.has_no_byte_order = component.is_big_endian && object.format != format::dense;
         return order == "big" || order == "little" ||

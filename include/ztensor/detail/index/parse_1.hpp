@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_INDEX_PARSE_1_HPP
 
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/parser.hpp>
@@ -14,11 +15,7 @@
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <optional>
-#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -26,7 +23,7 @@ namespace detail {
 
 class parser_1 : index_parser<cbor_strictness::well_formed> {
 public:
-    parser_1(manifest& into, const read_options& limits, std::uint64_t index_offset, bool uses_templates) noexcept
+    parser_1(manifest& into, const read_options& limits, uint64_t index_offset, bool uses_templates) noexcept
         : index_parser(into, limits, index_offset, uses_templates) {}
 
     ZTENSOR_COLD result<void> parse() {
@@ -76,7 +73,7 @@ private:
         if (!read_text(into_.version)) {
             return false;
         }
-        const std::optional<generation> known = generation_of(into_.text(into_.version));
+        const optional<generation> known = generation_of(into_.text(into_.version));
         if (known && !is_1_0_) { // which is known beforehand
             into_.generation = *known;
             knows_words_ = knows_words_ || into_.objects.empty();
@@ -95,7 +92,7 @@ private:
                 continue;
             }
             if (ahead.read_text(version) && !version.is_chunked) {
-                if (const std::optional<generation> known = generation_of(version.text)) {
+                if (const optional<generation> known = generation_of(version.text)) {
                     into_.generation = *known;
                     knows_words_ = true;
                 }
@@ -123,7 +120,7 @@ private:
             if (knows_words_) {
                 read_like_before(objects, [](const record_template&) { return true; });
             }
-            const std::size_t begin = cursor_.position();
+            const size_t begin = cursor_.position();
             object_record object;
             begin_object();
             if (!next_name(objects, object.name)) {
@@ -145,7 +142,7 @@ private:
 
     /// What stands behind an object's name.
     bool read_object(object_record& object) {
-        enum : std::size_t { shape, format, components, attributes, dtype = attributes };
+        enum : size_t { shape, format, components, attributes, dtype = attributes };
         static constexpr field_key fields[] = {"shape", "format", "components", "attributes"};
         static constexpr field_key fields_1_0[] = {"shape", "format", "components", "dtype"};
         field_walk walk(is_1_0_ ? fields_1_0 : fields);
@@ -178,7 +175,7 @@ private:
     /// known.
     ZTENSOR_COLD void spread_dtype(const object_record& object, index_item dtype_of_all) {
         for (component_record& component : into_.components_of(object)) {
-            const std::string_view role = into_.text(component.role);
+            const string_view role = into_.text(component.role);
             if (role == "indices" || role == "indptr" || role == "coords") {
                 component.dtype = ztensor::dtype::u64;
             } else if (role == "data" || role == "values") {
@@ -188,13 +185,13 @@ private:
     }
 
     bool read_components(object_record& object) {
-        const std::size_t outer_keys = keys_.size();
+        const size_t outer_keys = keys_.size();
         cbor_sequence components;
         if (!cursor_.enter_map(components)) {
             return false;
         }
         begin_components(components, object);
-        std::uint32_t count = 0;
+        uint32_t count = 0;
         for (index_item role; next_name(components, role); ++count) {
             keys_.push_back(into_.position_of(role));
             component_name_ = role;
@@ -213,12 +210,12 @@ private:
         return !cursor_.failed() && check_distinct(outer_keys);
     }
 
-    enum component_field : std::size_t { offset, length, encoding_word, digest, dtype_word, type, uncompressed_length };
+    enum component_field : size_t { offset, length, encoding_word, digest, dtype_word, type, uncompressed_length };
 
-    bool read_component(component_record& component, std::size_t part) {
+    bool read_component(component_record& component, size_t part) {
         static constexpr field_key fields[] = {"offset", "length", "encoding",           "digest",
                                                "dtype",  "type",   "uncompressed_length"};
-        constexpr std::size_t fields_of_1_0 = 4;
+        constexpr size_t fields_of_1_0 = 4;
         field_walk walk(span<const field_key>(fields, is_1_0_ ? fields_of_1_0 : std::size(fields)));
         if (!enter(walk)) {
             return false;
@@ -231,7 +228,7 @@ private:
         return leave(walk) && (is_1_0_ || require(walk, {dtype_word})) && require(walk, {offset, length});
     }
 
-    bool read_field(component_record& component, std::size_t field, std::size_t part) {
+    bool read_field(component_record& component, size_t field, size_t part) {
         switch (field) {
         case offset:
             return read_number(component.offset, gap::offset, part);

@@ -7,6 +7,7 @@
 #define ZTENSOR_DETAIL_INDEX_PARSE_2_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
@@ -20,10 +21,6 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -32,7 +29,7 @@ namespace detail {
 class parser_2 : index_parser<cbor_strictness::deterministic> {
 public:
     /// The file has `file_bytes`.
-    parser_2(manifest& into, const read_options& limits, std::uint64_t index_offset, std::uint64_t file_bytes,
+    parser_2(manifest& into, const read_options& limits, uint64_t index_offset, uint64_t file_bytes,
              bool uses_templates) noexcept
         : index_parser(into, limits, index_offset, uses_templates), file_bytes_(file_bytes) {
         into.generation = generation::v2;
@@ -89,7 +86,7 @@ private:
 
     ZTENSOR_COLD bool read_shard(shard_record& shard) {
         static constexpr field_key fields[] = {"size", "digest"};
-        const std::size_t start = cursor_.position();
+        const size_t start = cursor_.position();
         field_walk walk(fields);
         static_cast<void>(enter(walk));
         while (next_field(walk)) {
@@ -103,8 +100,8 @@ private:
         if (shard.size_bytes < least_file_bytes_2) {
             return cursor_.fail(errc::shard_table, start, "a shard is smaller than any file of version 2");
         }
-        const std::optional<std::uint64_t> base = checked_align(into_.blobs_end, shard_alignment);
-        const std::optional<std::uint64_t> end = base ? checked_add(*base, shard.size_bytes) : std::nullopt;
+        const optional<uint64_t> base = checked_align(into_.blobs_end, shard_alignment);
+        const optional<uint64_t> end = base ? checked_add(*base, shard.size_bytes) : std::nullopt;
         if (!end) {
             return cursor_.fail(errc::limit_exceeded, start, "the shards are together more than 64 bits can count");
         }
@@ -114,8 +111,8 @@ private:
     }
 
     /// The table is sorted as keys are.
-    [[nodiscard]] const shard_record* find_shard(std::string_view name) const noexcept {
-        const auto is_before = [this](const shard_record& each, std::string_view wanted) {
+    [[nodiscard]] const shard_record* find_shard(string_view name) const noexcept {
+        const auto is_before = [this](const shard_record& each, string_view wanted) {
             return is_name_before_2(into_.text(each.name), wanted);
         };
         const shard_record* const found = std::lower_bound(into_.shards.begin(), into_.shards.end(), name, is_before);
@@ -133,12 +130,12 @@ private:
         for (;;) {
             read_like_before(objects, [&](const record_template& like) { return take(like); });
             if (last_key_.is_present()) {
-                const std::size_t begin = last_key_.position;
+                const size_t begin = last_key_.position;
                 const bytes_view name = as_bytes(into_.text(last_key_));
                 objects.last_key =
-                    into_.bytes().subspan(begin, static_cast<std::size_t>(name.end() - into_.bytes().data()) - begin);
+                    into_.bytes().subspan(begin, static_cast<size_t>(name.end() - into_.bytes().data()) - begin);
             }
-            const std::size_t begin = cursor_.position();
+            const size_t begin = cursor_.position();
             object_record object;
             begin_object();
             if (!next_name(objects, object.name, object_name_)) {
@@ -158,7 +155,7 @@ private:
         const object_record& object = into_.objects[into_.objects.size() - 1];
         const span<component_record> parts = into_.components_of(object);
         bool is_valid = !last_key_.is_present() || is_name_before_2(into_.text(last_key_), into_.text(object.name));
-        for (std::size_t i = 0; i < parts.size(); ++i) {
+        for (size_t i = 0; i < parts.size(); ++i) {
             const shard_record* const shard = shard_of(into_, like.parts[i]);
             is_valid = is_valid && flaw_of_place(parts[i], shard).sentence == nullptr;
             parts[i].offset += shard != nullptr ? shard->base : 0;
@@ -190,7 +187,7 @@ private:
             return false;
         }
         begin_components(parts, object);
-        std::uint32_t count = 0;
+        uint32_t count = 0;
         for (index_item role; next_name(parts, role, component_name_); ++count) {
             if (count == object.component_count) {
                 return fail_limit("more parts than read_options::max_components_per_object allows");
@@ -217,10 +214,10 @@ private:
         return check_name(text.text, name.position);
     }
 
-    bool read_part(component_record& part, std::size_t number) {
+    bool read_part(component_record& part, size_t number) {
         static constexpr field_key fields[] = {"blob",   "type",     "dtype",         "shard",
                                                "digest", "encoding", "decoded_length"};
-        const std::size_t start = cursor_.position();
+        const size_t start = cursor_.position();
         const shard_record* shard = nullptr;
         field_walk walk(fields);
         static_cast<void>(enter(walk));
@@ -245,7 +242,7 @@ private:
         return flaw.sentence == nullptr || cursor_.fail(flaw.code, start, flaw.sentence);
     }
 
-    bool read_field(component_record& part, std::size_t field, std::size_t number, const shard_record*& shard) {
+    bool read_field(component_record& part, size_t field, size_t number, const shard_record*& shard) {
         switch (field) {
         case 0:
             return read_blob(part, number);
@@ -265,8 +262,8 @@ private:
         }
     }
 
-    bool read_blob(component_record& part, std::size_t number) noexcept {
-        const std::size_t start = cursor_.position();
+    bool read_blob(component_record& part, size_t number) noexcept {
+        const size_t start = cursor_.position();
         cbor_sequence items;
         if (!cursor_.enter_array(items)) {
             return false;
@@ -279,8 +276,8 @@ private:
     }
 
     /// Of a shard, too.
-    bool read_digest(index_item& out, std::size_t number) {
-        const std::size_t start = cursor_.position();
+    bool read_digest(index_item& out, size_t number) {
+        const size_t start = cursor_.position();
         if (!read_text(out)) {
             return false;
         }
@@ -290,14 +287,14 @@ private:
                                 "a digest is not an algorithm, a colon and lower-case hex digits");
         }
         if (parts.algorithm != digest::none && parts.digits.size() < 256) {
-            const std::size_t end = cursor_.position();
+            const size_t end = cursor_.position();
             gaps_.add(gap::digits, number, end - parts.digits.size(), end);
         }
         return true;
     }
 
     bool read_shard_of_part(const shard_record*& shard) noexcept {
-        const std::size_t start = cursor_.position();
+        const size_t start = cursor_.position();
         cbor_text name;
         if (!cursor_.read_text(name)) {
             return false;
@@ -320,7 +317,7 @@ private:
 
     /// What is wrong with where a blob lies in its own file; null for the file itself.
     [[nodiscard]] cbor_fault flaw_of_place(const component_record& part, const shard_record* shard) const noexcept {
-        const std::uint64_t data_end = (shard != nullptr ? shard->size_bytes : file_bytes_) - footer_bytes_2;
+        const uint64_t data_end = (shard != nullptr ? shard->size_bytes : file_bytes_) - footer_bytes_2;
         if (part.offset % blob_alignment_2 != 0) {
             return {errc::misaligned_offset, 0, "a blob's offset is not a multiple of 4,096"};
         }
@@ -331,7 +328,7 @@ private:
                 fits(part.offset, part.length, data_end) ? nullptr : "a blob reaches past the footer of its file"};
     }
 
-    std::uint64_t file_bytes_;
+    uint64_t file_bytes_;
     index_item last_key_; ///< of the map of objects
 };
 

@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
@@ -18,11 +19,7 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -33,15 +30,15 @@ namespace detail {
 // How long the data of a dense object must be, and a look that tells most of them to be valid. SPEC.md section 4.3.
 
 /// Of a component whose type is known.
-[[nodiscard]] inline std::uint64_t element_bytes(const component_record& component) noexcept {
+[[nodiscard]] inline uint64_t element_bytes(const component_record& component) noexcept {
     return width_bytes(*component.dtype) * storage_elements(component);
 }
 
 /// The same of any component; 0 if its words are not all known, its types do not fit each other, or its elements are
 /// parts of bytes.
-[[nodiscard]] ZTENSOR_COLD inline std::uint64_t known_element_bytes(const manifest& index,
-                                                                    const component_record& component) noexcept {
-    const std::uint8_t type = component.logical_type;
+[[nodiscard]] ZTENSOR_COLD inline uint64_t known_element_bytes(const manifest& index,
+                                                               const component_record& component) noexcept {
+    const uint8_t type = component.logical_type;
     const bool is_known =
         component.dtype && component.encoding &&
         (!component.digest_text.is_present() || parse_digest(index.text(component.digest_text)).is_well_formed) &&
@@ -51,11 +48,11 @@ namespace detail {
 
 /// Whether a dense object with this data, of elements of so many bytes, keeps every rule: false if more has to be
 /// looked at, as for one without elements.
-[[nodiscard]] inline bool is_valid_dense(const manifest& index, const component_record& data,
-                                         std::uint64_t element_count, std::uint64_t element_bytes) noexcept {
-    const std::optional<std::uint64_t> size = checked_multiply(element_count, element_bytes);
+[[nodiscard]] inline bool is_valid_dense(const manifest& index, const component_record& data, uint64_t element_count,
+                                         uint64_t element_bytes) noexcept {
+    const optional<uint64_t> size = checked_multiply(element_count, element_bytes);
     const bool is_raw = data.encoding == encoding::raw;
-    const std::uint64_t decoded = is_raw ? data.length : data.uncompressed_length;
+    const uint64_t decoded = is_raw ? data.length : data.uncompressed_length;
     const bool has_size = element_count != 0 && size == decoded && (is_raw || data.states_uncompressed_length) &&
                           (!data.states_uncompressed_length || data.uncompressed_length == decoded);
     return has_size && (data.offset & (index.alignment_bytes - 1)) == 0 && data.offset >= index.alignment_bytes &&
@@ -64,19 +61,19 @@ namespace detail {
 
 /// Of all elements of the shape, or nothing where 64 bits don't hold that: before version 2 whatever zero may hide it.
 /// `type` is null for the storage type's own.
-[[nodiscard]] inline std::optional<std::uint64_t> bytes_of_elements(const shape& dimensions, dtype storage,
-                                                                    const logical_type_facts* type,
-                                                                    bool zero_hides_overflow) noexcept {
-    const std::uint64_t packed = type != nullptr ? type->packed_elements : 1;
-    const std::uint64_t each = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
+[[nodiscard]] inline optional<uint64_t> bytes_of_elements(const shape& dimensions, dtype storage,
+                                                          const logical_type_facts* type,
+                                                          bool zero_hides_overflow) noexcept {
+    const uint64_t packed = type != nullptr ? type->packed_elements : 1;
+    const uint64_t each = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
     if (zero_hides_overflow && ends_in_zero(dimensions)) {
         return 0;
     }
     if (packed == 1) {
         return dense_bytes(dimensions, each);
     }
-    const std::optional<std::uint64_t> count = dimensions.element_count();
-    return count ? std::optional(*count / packed + (*count % packed != 0 ? 1u : 0u)) : std::nullopt;
+    const optional<uint64_t> count = dimensions.element_count();
+    return count ? optional(*count / packed + (*count % packed != 0 ? 1u : 0u)) : std::nullopt;
 }
 
 /// The data of a dense object, of elements of a type that is known: for what is read and for what is to be written.
@@ -84,10 +81,10 @@ namespace detail {
 /// Errors: shape_overflow, size_mismatch.
 ZTENSOR_NOINLINE inline result<void> check_dense_size(const shape& dimensions, dtype storage,
                                                       const logical_type_facts* type, bool zero_hides_overflow,
-                                                      std::optional<std::uint64_t> found) {
-    const std::optional<std::uint64_t> expected = bytes_of_elements(dimensions, storage, type, zero_hides_overflow);
+                                                      optional<uint64_t> found) {
+    const optional<uint64_t> expected = bytes_of_elements(dimensions, storage, type, zero_hides_overflow);
     if (!expected) {
-        const std::uint64_t each = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
+        const uint64_t each = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
         return fail(errc::shape_overflow, "shape {} of elements of {} bytes needs more than 2^64 bytes",
                     {to_string(dimensions), each});
     }
@@ -109,60 +106,60 @@ ZTENSOR_NOINLINE inline result<void> check_dense_size(const shape& dimensions, d
 
 /// Numbers that fit the innermost cache. Signed ones are in two's complement.
 struct integer_block {
-    static constexpr std::size_t max_count = 512;
-    std::uint64_t numbers[max_count];
-    std::size_t count = 0;
+    static constexpr size_t max_count = 512;
+    uint64_t numbers[max_count];
+    size_t count = 0;
 
-    [[nodiscard]] std::uint64_t* begin() noexcept { return numbers; }
-    [[nodiscard]] std::uint64_t* end() noexcept { return numbers + count; }
+    [[nodiscard]] uint64_t* begin() noexcept { return numbers; }
+    [[nodiscard]] uint64_t* end() noexcept { return numbers + count; }
 };
 
 /// Fills a block whose count is set. Copied first, so that a compiler knows that nothing else points there; of full
 /// blocks it knows the length, too, and vectorises.
 template <class Stored>
-void widen_each(const std::byte* stored, integer_block& out) noexcept {
+void widen_each(const byte* stored, integer_block& out) noexcept {
     Stored narrow[integer_block::max_count];
     if (out.count == integer_block::max_count) {
         std::memcpy(narrow, stored, sizeof narrow);
-        for (std::size_t i = 0; i < integer_block::max_count; ++i) {
-            out.numbers[i] = static_cast<std::uint64_t>(narrow[i]);
+        for (size_t i = 0; i < integer_block::max_count; ++i) {
+            out.numbers[i] = static_cast<uint64_t>(narrow[i]);
         }
         return;
     }
     std::memcpy(narrow, stored, out.count * sizeof(Stored));
-    for (std::size_t i = 0; i < out.count; ++i) {
-        out.numbers[i] = static_cast<std::uint64_t>(narrow[i]);
+    for (size_t i = 0; i < out.count; ++i) {
+        out.numbers[i] = static_cast<uint64_t>(narrow[i]);
     }
 }
 
 template <class Stored>
-void narrow_each(const integer_block& block, std::byte* stored) noexcept {
+void narrow_each(const integer_block& block, byte* stored) noexcept {
     Stored narrow[integer_block::max_count];
-    for (std::size_t i = 0; i < block.count; ++i) {
+    for (size_t i = 0; i < block.count; ++i) {
         narrow[i] = static_cast<Stored>(block.numbers[i]);
     }
     std::memcpy(stored, narrow, block.count * sizeof(Stored));
 }
 
 /// Stores the numbers in `width` bytes each, in host byte order: what these can't hold of them is cut off.
-inline void narrow_integers(const integer_block& block, std::size_t width, std::byte* stored) noexcept {
+inline void narrow_integers(const integer_block& block, size_t width, byte* stored) noexcept {
     switch (width) {
     case 1:
-        return narrow_each<std::uint8_t>(block, stored);
+        return narrow_each<uint8_t>(block, stored);
     case 2:
-        return narrow_each<std::uint16_t>(block, stored);
+        return narrow_each<uint16_t>(block, stored);
     case 4:
-        return narrow_each<std::uint32_t>(block, stored);
+        return narrow_each<uint32_t>(block, stored);
     default:
-        std::memcpy(stored, block.numbers, block.count * sizeof(std::uint64_t));
+        std::memcpy(stored, block.numbers, block.count * sizeof(uint64_t));
     }
 }
 
 /// Where the first number stands that is not below `limit`; `count` if all are. On its own because it passes over all
 /// indices of an object, and takes half the time that widening them does.
 template <class Unsigned>
-[[nodiscard]] std::size_t find_not_below(std::uint64_t limit, const std::byte* stored, std::size_t count) noexcept {
-    for (std::size_t i = 0; i < count; ++i) {
+[[nodiscard]] size_t find_not_below(uint64_t limit, const byte* stored, size_t count) noexcept {
+    for (size_t i = 0; i < count; ++i) {
         Unsigned number;
         std::memcpy(&number, stored + i * sizeof number, sizeof number);
         if (number >= limit) {
@@ -178,67 +175,67 @@ public:
     /// `type` is one of the eight integer types, and `bytes` are a whole number of them.
     integers_view(bytes_view bytes, dtype type) noexcept : bytes_(bytes), type_(type) {}
 
-    [[nodiscard]] std::size_t size() const noexcept { return bytes_.size() / width_bytes(type_); }
+    [[nodiscard]] size_t size() const noexcept { return bytes_.size() / width_bytes(type_); }
     [[nodiscard]] bool is_signed() const noexcept { return facts(type_).category == dtype_class::signed_integer; }
     /// The largest number that the type can hold.
-    [[nodiscard]] std::uint64_t largest() const noexcept { return ~std::uint64_t{0} >> (64 - bits()); }
-    [[nodiscard]] integers_view subview(std::size_t from, std::size_t count) const noexcept {
+    [[nodiscard]] uint64_t largest() const noexcept { return ~uint64_t{0} >> (64 - bits()); }
+    [[nodiscard]] integers_view subview(size_t from, size_t count) const noexcept {
         return {bytes_.subspan(from * width_bytes(type_), count * width_bytes(type_)), type_};
     }
 
     /// Those from `first` on, as many as a block takes.
-    void widen(std::size_t first, integer_block& out) const noexcept {
-        const std::byte* const stored = bytes_.data() + first * width_bytes(type_);
+    void widen(size_t first, integer_block& out) const noexcept {
+        const byte* const stored = bytes_.data() + first * width_bytes(type_);
         out.count = size() - first < integer_block::max_count ? size() - first : integer_block::max_count;
         switch (type_) {
         case dtype::i32:
-            return widen_each<std::int32_t>(stored, out);
+            return widen_each<int32_t>(stored, out);
         case dtype::i16:
-            return widen_each<std::int16_t>(stored, out);
+            return widen_each<int16_t>(stored, out);
         case dtype::i8:
-            return widen_each<std::int8_t>(stored, out);
+            return widen_each<int8_t>(stored, out);
         case dtype::u32:
-            return widen_each<std::uint32_t>(stored, out);
+            return widen_each<uint32_t>(stored, out);
         case dtype::u16:
-            return widen_each<std::uint16_t>(stored, out);
+            return widen_each<uint16_t>(stored, out);
         case dtype::u8:
-            return widen_each<std::uint8_t>(stored, out);
+            return widen_each<uint8_t>(stored, out);
         default:
-            std::memcpy(out.numbers, stored, out.count * sizeof(std::uint64_t));
+            std::memcpy(out.numbers, stored, out.count * sizeof(uint64_t));
         }
     }
 
     /// One of them, i < size().
-    [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept {
+    [[nodiscard]] uint64_t operator[](size_t i) const noexcept {
         integer_block one;
         subview(i, 1).widen(0, one);
         return one.numbers[0];
     }
 
     /// Where the first one stands that is negative or not below `limit`; size() if none is.
-    [[nodiscard]] std::size_t find_outside(std::uint64_t limit) const noexcept {
+    [[nodiscard]] size_t find_outside(uint64_t limit) const noexcept {
         // Read as unsigned ones, negative numbers are those above the largest.
-        const std::uint64_t first_outside = is_signed() && limit > largest() ? largest() + 1 : limit;
+        const uint64_t first_outside = is_signed() && limit > largest() ? largest() + 1 : limit;
         switch (width_bytes(type_)) {
         case 1:
-            return find_not_below<std::uint8_t>(first_outside, bytes_.data(), size());
+            return find_not_below<uint8_t>(first_outside, bytes_.data(), size());
         case 2:
-            return find_not_below<std::uint16_t>(first_outside, bytes_.data(), size());
+            return find_not_below<uint16_t>(first_outside, bytes_.data(), size());
         case 4:
-            return find_not_below<std::uint32_t>(first_outside, bytes_.data(), size());
+            return find_not_below<uint32_t>(first_outside, bytes_.data(), size());
         default:
-            return find_not_below<std::uint64_t>(first_outside, bytes_.data(), size());
+            return find_not_below<uint64_t>(first_outside, bytes_.data(), size());
         }
     }
 
-    [[nodiscard]] bool is_negative(std::uint64_t number) const noexcept { return is_signed() && (number >> 63) != 0; }
+    [[nodiscard]] bool is_negative(uint64_t number) const noexcept { return is_signed() && (number >> 63) != 0; }
     /// A number of this type as a sentence shows it.
-    [[nodiscard]] piece text_of(std::uint64_t number) const noexcept {
-        return is_signed() ? piece(static_cast<std::int64_t>(number)) : piece(number);
+    [[nodiscard]] piece text_of(uint64_t number) const noexcept {
+        return is_signed() ? piece(static_cast<int64_t>(number)) : piece(number);
     }
 
 private:
-    [[nodiscard]] std::size_t bits() const noexcept { return 8 * width_bytes(type_) - (is_signed() ? 1 : 0); }
+    [[nodiscard]] size_t bits() const noexcept { return 8 * width_bytes(type_) - (is_signed() ? 1 : 0); }
 
     bytes_view bytes_;
     dtype type_;
@@ -249,7 +246,7 @@ private:
 // What the numbers in a sparse object must be to each other: each check once, linear, on plain memory. For reading
 // and for writing. SPEC.md section 5.2 and section 5.3.
 
-[[nodiscard]] ZTENSOR_COLD inline error wrong_count(std::uint64_t found, std::uint64_t expected, const char* what) {
+[[nodiscard]] ZTENSOR_COLD inline error wrong_count(uint64_t found, uint64_t expected, const char* what) {
     return fail(errc::sparse_size, "there are {} {}, but {} belong to the object", {found, what, expected});
 }
 
@@ -271,16 +268,16 @@ inline result<void> check_coo_shape(const shape& dimensions) {
 
 /// Entries in the one blob in which 0.1 keeps a sparse tensor: csr has rows + 1 row pointers before them; each is one
 /// u64 for every index and a value. Errors: sparse_size. SPEC.md section 8.3.
-ZTENSOR_COLD inline result<std::uint64_t> count_entries_0_1(format layout, const shape& dimensions,
-                                                            std::uint64_t value_bytes, std::uint64_t blob_bytes) {
-    constexpr std::uint64_t index_bytes = sizeof(std::uint64_t);
+ZTENSOR_COLD inline result<uint64_t> count_entries_0_1(format layout, const shape& dimensions, uint64_t value_bytes,
+                                                       uint64_t blob_bytes) {
+    constexpr uint64_t index_bytes = sizeof(uint64_t);
     const bool is_csr = layout == format::sparse_csr;
     if (is_csr && dimensions[0] >= blob_bytes / index_bytes) {
         return fail(errc::sparse_size, "the blob decodes to {} bytes, but the pointers of {} rows take more",
                     {blob_bytes, dimensions[0]});
     }
-    const std::uint64_t pointer_bytes = is_csr ? (dimensions[0] + 1) * index_bytes : 0;
-    const std::uint64_t entry_bytes = (is_csr ? 1 : dimensions.rank()) * index_bytes + value_bytes;
+    const uint64_t pointer_bytes = is_csr ? (dimensions[0] + 1) * index_bytes : 0;
+    const uint64_t entry_bytes = (is_csr ? 1 : dimensions.rank()) * index_bytes + value_bytes;
     if ((blob_bytes - pointer_bytes) % entry_bytes != 0) {
         return fail(errc::sparse_size,
                     "the blob decodes to {} bytes, which is no whole number of entries of {} bytes{}",
@@ -290,20 +287,19 @@ ZTENSOR_COLD inline result<std::uint64_t> count_entries_0_1(format layout, const
 }
 
 /// The row pointers of `rows` rows and `entries` entries. Errors: sparse_size, sparse_indptr.
-inline result<void> check_indptr(const integers_view& indptr, std::uint64_t rows, std::uint64_t entries) {
+inline result<void> check_indptr(const integers_view& indptr, uint64_t rows, uint64_t entries) {
     if (indptr.size() == 0 || indptr.size() - 1 != rows) {
         return wrong_count(indptr.size(), checked_add(rows, 1).value_or(rows), "row pointers");
     }
-    if (const std::uint64_t first = indptr[0]; first != 0) {
+    if (const uint64_t first = indptr[0]; first != 0) {
         return fail(errc::sparse_indptr, "the first row pointer is {}, not 0", {indptr.text_of(first)});
     }
-    const std::uint64_t sign =
-        indptr.is_signed() ? std::uint64_t{1} << 63 : 0; // turned over, numbers compare as signed
-    std::uint64_t last = 0;
+    const uint64_t sign = indptr.is_signed() ? uint64_t{1} << 63 : 0; // turned over, numbers compare as signed
+    uint64_t last = 0;
     integer_block block;
-    for (std::size_t done = 0; done < indptr.size(); done += block.count) {
+    for (size_t done = 0; done < indptr.size(); done += block.count) {
         indptr.widen(done, block);
-        for (std::size_t i = 0; i < block.count; ++i) {
+        for (size_t i = 0; i < block.count; ++i) {
             if ((last ^ sign) > (block.numbers[i] ^ sign)) { // so that none is negative: the first is 0
                 return fail(errc::sparse_indptr, "the pointers of row {} fall from {} to {}",
                             {done + i - 1, indptr.text_of(last), indptr.text_of(block.numbers[i])});
@@ -319,8 +315,8 @@ inline result<void> check_indptr(const integers_view& indptr, std::uint64_t rows
 }
 
 /// Every index is below `limit`. Errors: sparse_index.
-inline result<void> check_indices(const integers_view& indices, std::uint64_t limit, const char* what) {
-    const std::size_t outside = indices.find_outside(limit);
+inline result<void> check_indices(const integers_view& indices, uint64_t limit, const char* what) {
+    const size_t outside = indices.find_outside(limit);
     if (outside == indices.size()) {
         return {};
     }
@@ -330,7 +326,7 @@ inline result<void> check_indices(const integers_view& indices, std::uint64_t li
 
 /// All of a CSR object, its indices and row pointers being of the integer type `index`, in host byte order.
 /// Errors: sparse_shape, sparse_size, sparse_indptr, sparse_index.
-inline result<void> check_csr(const shape& dimensions, std::uint64_t values, bytes_view indices, bytes_view indptr,
+inline result<void> check_csr(const shape& dimensions, uint64_t values, bytes_view indices, bytes_view indptr,
                               dtype index) {
     ZTENSOR_TRY(check_csr_shape(dimensions));
     const integers_view columns(indices, index);
@@ -346,9 +342,9 @@ ZTENSOR_COLD inline result<void> check_rising_columns(bytes_view indices, bytes_
                                                       errc code = errc::strict_order) {
     const integers_view columns(indices, index);
     const integers_view pointers(indptr, index);
-    for (std::size_t row = 0; row + 1 < pointers.size(); ++row) {
-        for (std::uint64_t entry = pointers[row] + 1; entry < pointers[row + 1]; ++entry) {
-            const auto at = static_cast<std::size_t>(entry);
+    for (size_t row = 0; row + 1 < pointers.size(); ++row) {
+        for (uint64_t entry = pointers[row] + 1; entry < pointers[row + 1]; ++entry) {
+            const auto at = static_cast<size_t>(entry);
             if (columns[at - 1] >= columns[at]) {
                 return fail(code, "the columns of row {} do not rise at entry {}", {row, entry});
             }
@@ -360,13 +356,13 @@ ZTENSOR_COLD inline result<void> check_rising_columns(bytes_view indices, bytes_
 /// The same of coordinates: entries stand in row-major order, none twice. Errors: strict_order.
 ZTENSOR_COLD inline result<void> check_rising_coords(const shape& dimensions, bytes_view coords, dtype index) {
     const integers_view coordinates(coords, index);
-    const std::size_t entries = coordinates.size() / dimensions.rank();
-    for (std::size_t entry = 1; entry < entries; ++entry) {
+    const size_t entries = coordinates.size() / dimensions.rank();
+    for (size_t entry = 1; entry < entries; ++entry) {
         bool rises = false;
         bool falls = false;
-        for (std::size_t axis = 0; axis < dimensions.rank() && !rises && !falls; ++axis) {
-            const std::uint64_t before = coordinates[axis * entries + entry - 1];
-            const std::uint64_t here = coordinates[axis * entries + entry];
+        for (size_t axis = 0; axis < dimensions.rank() && !rises && !falls; ++axis) {
+            const uint64_t before = coordinates[axis * entries + entry - 1];
+            const uint64_t here = coordinates[axis * entries + entry];
             rises = before < here;
             falls = before > here;
         }
@@ -384,10 +380,10 @@ ZTENSOR_COLD inline result<void> check_distinct_coords(const shape& dimensions, 
         return {};
     }
     const integers_view coordinates(coords, index);
-    const std::size_t entries = coordinates.size() / dimensions.rank();
-    std::vector<std::uint64_t> cells(entries);
-    for (std::size_t axis = 0; axis < dimensions.rank(); ++axis) {
-        for (std::size_t entry = 0; entry < entries; ++entry) {
+    const size_t entries = coordinates.size() / dimensions.rank();
+    vector<uint64_t> cells(entries);
+    for (size_t axis = 0; axis < dimensions.rank(); ++axis) {
+        for (size_t entry = 0; entry < entries; ++entry) {
             cells[entry] = cells[entry] * dimensions[axis] + coordinates[axis * entries + entry];
         }
     }
@@ -400,9 +396,9 @@ ZTENSOR_COLD inline result<void> check_distinct_coords(const shape& dimensions, 
 
 /// All of a COO object; `coords` holds all coordinates of dimension 0, then of dimension 1, and so on, of the integer
 /// type `index`, in host byte order. Errors: sparse_shape, sparse_size, sparse_index, shape_overflow.
-inline result<void> check_coo(const shape& dimensions, std::uint64_t values, bytes_view coords, dtype index) {
+inline result<void> check_coo(const shape& dimensions, uint64_t values, bytes_view coords, dtype index) {
     ZTENSOR_TRY(check_coo_shape(dimensions));
-    const std::optional<std::uint64_t> expected = checked_multiply(values, dimensions.rank());
+    const optional<uint64_t> expected = checked_multiply(values, dimensions.rank());
     if (!expected) {
         return fail(errc::shape_overflow, "values times dimensions need more than 64 bits");
     }
@@ -410,8 +406,8 @@ inline result<void> check_coo(const shape& dimensions, std::uint64_t values, byt
     if (coordinates.size() != *expected) {
         return wrong_count(coordinates.size(), *expected, "coordinates");
     }
-    const auto entries = static_cast<std::size_t>(values);
-    for (std::size_t axis = 0; axis < dimensions.rank(); ++axis) {
+    const auto entries = static_cast<size_t>(values);
+    for (size_t axis = 0; axis < dimensions.rank(); ++axis) {
         const integers_view of_axis = coordinates.subview(axis * entries, entries);
         ZTENSOR_TRY(check_indices(of_axis, dimensions[axis], "coordinate"));
     }

@@ -21,6 +21,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
@@ -32,11 +33,7 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <initializer_list>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -74,7 +71,7 @@ private:
             return false;
         }
         const component_record& data = index_.components_of(object).data()[0];
-        const std::uint64_t bytes = role_name(index_, data) == "data" ? known_element_bytes(index_, data) : 0;
+        const uint64_t bytes = role_name(index_, data) == "data" ? known_element_bytes(index_, data) : 0;
         return bytes != 0 && is_valid_dense(index_, data, index_.element_count_of(object), bytes);
     }
 
@@ -155,7 +152,7 @@ private:
     }
 
     result<void> check_digest_text(const component_record& component) const {
-        const std::string_view text = index_.text(component.digest_text);
+        const string_view text = index_.text(component.digest_text);
         if (!component.digest_text.is_present() || parse_digest(text).is_well_formed) {
             return {};
         }
@@ -170,22 +167,21 @@ private:
             !component.dtype || component.logical_type == unknown_type) {
             return;
         }
-        const std::optional<std::uint64_t> count = derive_count(object, component);
-        const std::optional<std::uint64_t> bytes =
-            count ? checked_multiply(*count, element_bytes(component)) : std::nullopt;
+        const optional<uint64_t> count = derive_count(object, component);
+        const optional<uint64_t> bytes = count ? checked_multiply(*count, element_bytes(component)) : std::nullopt;
         component.knows_uncompressed_length = bytes.has_value();
         component.uncompressed_length = bytes.value_or(0);
     }
 
-    [[nodiscard]] ZTENSOR_COLD std::optional<std::uint64_t> derive_count(const object_record& object,
-                                                                         const component_record& component) const {
-        const std::string_view role = role_name(index_, component);
+    [[nodiscard]] ZTENSOR_COLD optional<uint64_t> derive_count(const object_record& object,
+                                                               const component_record& component) const {
+        const string_view role = role_name(index_, component);
         if (object.format == format::dense && role == "data") {
             return index_.element_count_of(object);
         }
         if (index_.generation == generation::v0_1) {
             const bool has_index_arrays = is_sparse(object) && !component.holds_indices;
-            return has_index_arrays ? std::optional(count_entries_0_1(object)) : std::nullopt;
+            return has_index_arrays ? optional(count_entries_0_1(object)) : std::nullopt;
         }
         const shape dimensions = index_.shape_of(object);
         const bool is_row_pointers = object.format == format::sparse_csr && role == "indptr" && dimensions.rank() == 2;
@@ -217,7 +213,7 @@ private:
     /// defined: reading them as elements is what is refused.
     ZTENSOR_NOINLINE result<void> check_whole_elements(const object_record& object,
                                                        const component_record& component) const {
-        const std::optional<std::uint64_t> bytes = component.decoded_length();
+        const optional<uint64_t> bytes = component.decoded_length();
         if (!object.format || !bytes || !component.dtype || component.logical_type == unknown_type ||
             component.holds_indices || !has_meaning(object, role_name(index_, component))) {
             return {};
@@ -229,7 +225,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] bool has_meaning(const object_record& object, std::string_view role) const noexcept {
+    [[nodiscard]] bool has_meaning(const object_record& object, string_view role) const noexcept {
         if (!object.format || index_.generation == generation::v0_1) {
             return static_cast<bool>(object.format);
         }
@@ -242,7 +238,7 @@ private:
 
     /// Elements of an unknown type may be of any size.
     result<void> check_dense_data(const object_record& object, const component_record& data,
-                                  std::optional<std::uint64_t> decoded_bytes) const {
+                                  optional<uint64_t> decoded_bytes) const {
         if (!data.dtype || data.logical_type == unknown_type) {
             return {};
         }
@@ -251,15 +247,15 @@ private:
         return check_dense_size(index_.shape_of(object), *data.dtype, type, is_version_2_, decoded_bytes);
     }
 
-    [[nodiscard]] ZTENSOR_COLD std::string describe_type(const component_record& component) const {
-        const std::string_view type = type_name(index_, component);
-        return std::string(type.empty() ? dtype_name(index_, component) : type);
+    [[nodiscard]] ZTENSOR_COLD string describe_type(const component_record& component) const {
+        const string_view type = type_name(index_, component);
+        return string(type.empty() ? dtype_name(index_, component) : type);
     }
 
     // -- objects of several components
 
     ZTENSOR_COLD result<void> check_roles(const object_record& object) const {
-        for (const std::string_view role : facts(*object.format).required_roles) {
+        for (const string_view role : facts(*object.format).required_roles) {
             if (!role.empty() && find_component(index_, object, role) == nullptr) {
                 return fail(errc::layout_components, "an object of format {} needs a component {}",
                             {name(*object.format), in_quotes(role)});
@@ -276,8 +272,8 @@ private:
         const shape dimensions = index_.shape_of(object);
         const bool is_csr = object.format == format::sparse_csr;
         ZTENSOR_TRY(is_csr ? check_csr_shape(dimensions) : check_coo_shape(dimensions));
-        const std::optional<std::uint64_t> pointers = is_csr ? checked_add(dimensions[0], 1) : std::nullopt;
-        if (is_csr && (!pointers || !checked_multiply(*pointers, sizeof(std::uint64_t)))) {
+        const optional<uint64_t> pointers = is_csr ? checked_add(dimensions[0], 1) : std::nullopt;
+        if (is_csr && (!pointers || !checked_multiply(*pointers, sizeof(uint64_t)))) {
             return fail(errc::shape_overflow, "rows + 1 pointers need more than 2^64 bytes");
         }
         if (index_.generation != generation::v0_1) {
@@ -289,33 +285,33 @@ private:
     }
 
     /// Entries of a sparse 0.1 tensor that has its index arrays in the manifest.
-    [[nodiscard]] ZTENSOR_COLD std::uint64_t count_entries_0_1(const object_record& object) const {
+    [[nodiscard]] ZTENSOR_COLD uint64_t count_entries_0_1(const object_record& object) const {
         if (object.format == format::sparse_csr) {
             return count_numbers(object, "indices");
         }
-        return count_numbers(object, "coords") / (std::max<std::uint64_t>)(index_.shape_of(object).rank(), 1);
+        return count_numbers(object, "coords") / (std::max<uint64_t>)(index_.shape_of(object).rank(), 1);
     }
 
-    ZTENSOR_COLD result<void> check_csr_parts(const object_record& object, std::uint64_t pointers) const {
+    ZTENSOR_COLD result<void> check_csr_parts(const object_record& object, uint64_t pointers) const {
         const component_record& indices = *find_component(index_, object, "indices");
         const component_record& indptr = *find_component(index_, object, "indptr");
         ZTENSOR_TRY(check_index_dtype(indices));
         ZTENSOR_TRY(check_index_dtype(indptr));
         result<void> valid =
             check_count(count_elements(indptr), pointers, "indptr", " row pointers belong to the shape (rows + 1)");
-        const std::optional<std::uint64_t> values = count_elements(*find_component(index_, object, "values"));
+        const optional<uint64_t> values = count_elements(*find_component(index_, object, "values"));
         return valid && values ? check_count(count_elements(indices), *values, "indices", " belong to the values")
                                : valid;
     }
 
-    ZTENSOR_COLD result<void> check_coo_parts(const object_record& object, std::uint64_t rank) const {
+    ZTENSOR_COLD result<void> check_coo_parts(const object_record& object, uint64_t rank) const {
         const component_record& coords = *find_component(index_, object, "coords");
         ZTENSOR_TRY(check_index_dtype(coords));
-        const std::optional<std::uint64_t> values = count_elements(*find_component(index_, object, "values"));
+        const optional<uint64_t> values = count_elements(*find_component(index_, object, "values"));
         if (!values) {
             return {};
         }
-        const std::optional<std::uint64_t> expected = checked_multiply(*values, rank);
+        const optional<uint64_t> expected = checked_multiply(*values, rank);
         if (!expected) {
             return fail(errc::shape_overflow, "values times dimensions need more than 64 bits");
         }
@@ -344,11 +340,11 @@ private:
     /// 0.1, all parts in one blob: its size, where that is known.
     ZTENSOR_COLD static result<void> check_blob_0_1(format layout, const shape& dimensions,
                                                     const component_record& blob) {
-        const std::optional<std::uint64_t> bytes = blob.decoded_length();
+        const optional<uint64_t> bytes = blob.decoded_length();
         if (!bytes || !blob.dtype) {
             return {};
         }
-        result<std::uint64_t> entries = detail::count_entries_0_1(layout, dimensions, width_bytes(*blob.dtype), *bytes);
+        result<uint64_t> entries = detail::count_entries_0_1(layout, dimensions, width_bytes(*blob.dtype), *bytes);
         return entries ? result<void>() : std::move(entries).error();
     }
 
@@ -368,8 +364,8 @@ private:
         return valid;
     }
 
-    ZTENSOR_COLD static result<void> check_count(std::optional<std::uint64_t> found, std::uint64_t expected,
-                                                 std::string_view role, const char* why) {
+    ZTENSOR_COLD static result<void> check_count(optional<uint64_t> found, uint64_t expected, string_view role,
+                                                 const char* why) {
         if (!found || *found == expected) {
             return {};
         }
@@ -377,8 +373,8 @@ private:
     }
 
     /// Elements in a component, if its type is known and its decoded size is.
-    [[nodiscard]] static std::optional<std::uint64_t> count_elements(const component_record& component) noexcept {
-        const std::optional<std::uint64_t> bytes = component.decoded_length();
+    [[nodiscard]] static optional<uint64_t> count_elements(const component_record& component) noexcept {
+        const optional<uint64_t> bytes = component.decoded_length();
         if (!bytes || !component.dtype || component.logical_type == unknown_type) {
             return std::nullopt;
         }
@@ -386,7 +382,7 @@ private:
     }
 
     /// In an index array of a 0.1 manifest.
-    [[nodiscard]] ZTENSOR_COLD std::uint64_t count_numbers(const object_record& object, std::string_view field) const {
+    [[nodiscard]] ZTENSOR_COLD uint64_t count_numbers(const object_record& object, string_view field) const {
         return detail::count_numbers(index_array_0_1(index_, object, field)).value_or(0); // validated when it was read
     }
 
@@ -400,9 +396,8 @@ private:
     }
 
     /// The object has these parts and no others.
-    ZTENSOR_COLD result<void> check_parts(const object_record& object,
-                                          std::initializer_list<std::string_view> roles) const {
-        for (const std::string_view role : roles) {
+    ZTENSOR_COLD result<void> check_parts(const object_record& object, std::initializer_list<string_view> roles) const {
+        for (const string_view role : roles) {
             if (find_component(index_, object, role) == nullptr) {
                 return fail(errc::layout_components, "an object of layout {} needs a part {}",
                             {in_quotes(index_.text(object.format_word)), in_quotes(role)});
@@ -415,12 +410,12 @@ private:
                     {in_quotes(index_.text(object.format_word)), object.component_count, roles.size()});
     }
 
-    [[nodiscard]] const component_record& part_of(const object_record& object, std::string_view role) const noexcept {
+    [[nodiscard]] const component_record& part_of(const object_record& object, string_view role) const noexcept {
         return *find_component(index_, object, role);
     }
 
     /// Decoded: of an unknown encoding, too, the file states it.
-    [[nodiscard]] static std::uint64_t decoded_bytes(const component_record& part) noexcept {
+    [[nodiscard]] static uint64_t decoded_bytes(const component_record& part) noexcept {
         return part.states_uncompressed_length ? part.uncompressed_length : part.length;
     }
 
@@ -429,21 +424,21 @@ private:
     }
 
     /// The part decodes to so many elements of its type, if that is known.
-    ZTENSOR_COLD result<void> check_elements(const component_record& part, std::uint64_t elements,
+    ZTENSOR_COLD result<void> check_elements(const component_record& part, uint64_t elements,
                                              errc code = errc::size_mismatch) const {
         if (part.logical_type == unknown_type) {
             return {};
         }
-        const std::uint64_t stored = elements / packed_elements(part) + (elements % packed_elements(part) != 0 ? 1 : 0);
+        const uint64_t stored = elements / packed_elements(part) + (elements % packed_elements(part) != 0 ? 1 : 0);
         return check_bytes(part, checked_multiply(stored, element_bytes(part)), code);
     }
 
-    ZTENSOR_COLD result<void> check_bytes(const component_record& part, std::optional<std::uint64_t> expected,
+    ZTENSOR_COLD result<void> check_bytes(const component_record& part, optional<uint64_t> expected,
                                           errc code = errc::size_mismatch) const {
         if (expected && *expected == decoded_bytes(part)) {
             return {};
         }
-        const std::string_view role = index_.text(part.role);
+        const string_view role = index_.text(part.role);
         if (!expected) {
             return fail(errc::shape_overflow, "shape and type need more than 2^64 bytes").in_component(role);
         }
@@ -452,13 +447,13 @@ private:
     }
 
     /// How many whole indices a part has, if they are such.
-    result<std::uint64_t> count_indices(const component_record& part, std::uint64_t of_each) const {
-        const std::string_view role = index_.text(part.role);
+    result<uint64_t> count_indices(const component_record& part, uint64_t of_each) const {
+        const string_view role = index_.text(part.role);
         if ((part.dtype != dtype::u32 && part.dtype != dtype::u64) || !is_plain(part)) {
             return fail(errc::sparse_dtype, "indices are plain u32 or u64, not {}", {describe_type(part)})
                 .in_component(role);
         }
-        const std::uint64_t entry_bytes = width_bytes(*part.dtype) * of_each;
+        const uint64_t entry_bytes = width_bytes(*part.dtype) * of_each;
         if (decoded_bytes(part) % entry_bytes != 0) {
             return fail(errc::sparse_size, "{} bytes are no whole number of entries of {} bytes",
                         {decoded_bytes(part), entry_bytes})
@@ -476,13 +471,13 @@ private:
         ZTENSOR_TRY(check_parts(object, {"values", "indices", "indptr"}));
         const component_record& indices = part_of(object, "indices");
         const component_record& indptr = part_of(object, "indptr");
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t entries, count_indices(indices, 1));
+        ZTENSOR_TRY_ASSIGN(const uint64_t entries, count_indices(indices, 1));
         if (indptr.dtype != *indices.dtype || !is_plain(indptr)) {
             return fail(errc::sparse_dtype, "row pointers are of the type of the indices, {}, not {}",
                         {name(*indices.dtype), describe_type(indptr)})
                 .in_component("indptr");
         }
-        const std::optional<std::uint64_t> pointers = checked_add(dimensions[0], 1);
+        const optional<uint64_t> pointers = checked_add(dimensions[0], 1);
         result<void> valid = check_bytes(
             indptr, pointers ? checked_multiply(*pointers, width_bytes(*indices.dtype)) : pointers, errc::sparse_size);
         return valid ? check_elements(part_of(object, "values"), entries, errc::sparse_size) : valid;
@@ -494,7 +489,7 @@ private:
             return fail(errc::sparse_shape, "a COO tensor has at least 1 dimension");
         }
         ZTENSOR_TRY(check_parts(object, {"values", "coords"}));
-        const result<std::uint64_t> entries = count_indices(part_of(object, "coords"), dimensions.rank());
+        const result<uint64_t> entries = count_indices(part_of(object, "coords"), dimensions.rank());
         return entries ? check_elements(part_of(object, "values"), *entries, errc::sparse_size) : entries.error();
     }
 
@@ -516,7 +511,7 @@ private:
             return fail(errc::type_mismatch, "scales of zt.mx/1 are f8_e8m0, not {}", {describe_type(scales)})
                 .in_component("scales");
         }
-        const std::uint64_t elements = index_.element_count_of(object);
+        const uint64_t elements = index_.element_count_of(object);
         result<void> valid = check_elements(data, elements);
         return valid ? check_elements(scales, elements / layout.block_size) : valid;
     }
@@ -553,7 +548,7 @@ private:
     }
 
     /// Words that would be left partly empty are none that a packing of version 2 has.
-    ZTENSOR_COLD result<void> check_packed_words(const component_record& part, std::uint64_t codes,
+    ZTENSOR_COLD result<void> check_packed_words(const component_record& part, uint64_t codes,
                                                  const quant_group_layout& layout) const {
         if (codes % layout.per_word != 0) {
             return fail(errc::quant_packing, "{} codes don't fill words of {}", {codes, layout.per_word})
@@ -569,7 +564,7 @@ private:
             return fail(errc::type_mismatch, "blocks of GGUF are plain u8, not {}", {describe_type(data)})
                 .in_component("data");
         }
-        const std::uint64_t elements = index_.element_count_of(object);
+        const uint64_t elements = index_.element_count_of(object);
         const result<gguf_layout> layout = read_gguf(attributes_of(index_, object), elements);
         return layout ? check_bytes(data, checked_multiply(elements / layout->elements_per_block, layout->block_bytes))
                       : layout.error();

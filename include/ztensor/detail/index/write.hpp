@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/layouts.hpp>
@@ -21,12 +22,6 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -39,29 +34,29 @@ namespace detail {
 /// What the manifest will say of one blob, in the words of 1.2, or of version 2 in a file of that; unknown words pass
 /// through. Borrows what the caller said of it; only for the length of a call.
 struct component_entry {
-    std::string_view role;
-    std::string_view dtype;
-    std::optional<std::string_view> type;
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
-    std::optional<std::uint64_t> uncompressed_length; ///< of blobs that are not raw
-    std::string_view encoding = "raw";
-    std::optional<std::string_view> copied_digest; ///< of a blob that is copied as it is
-    std::string own_digest;                        ///< of one that was written; "" for none
+    string_view role;
+    string_view dtype;
+    optional<string_view> type;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    optional<uint64_t> uncompressed_length; ///< of blobs that are not raw
+    string_view encoding = "raw";
+    optional<string_view> copied_digest; ///< of a blob that is copied as it is
+    string own_digest;                   ///< of one that was written; "" for none
     bool is_big_endian = false;
-    std::uint32_t shard = 0; ///< the number of the shard that it lies in; 0, the file itself
+    uint32_t shard = 0; ///< the number of the shard that it lies in; 0, the file itself
 
     [[nodiscard]] bool has_digest() const noexcept { return copied_digest.has_value() || !own_digest.empty(); }
-    [[nodiscard]] std::string_view digest() const noexcept {
-        return copied_digest ? *copied_digest : std::string_view(own_digest);
+    [[nodiscard]] string_view digest() const noexcept {
+        return copied_digest ? *copied_digest : string_view(own_digest);
     }
 };
 
 /// What it will say of one object. Borrows; only for the length of a call.
 struct object_entry {
-    std::string_view name;
+    string_view name;
     const ztensor::shape* shape = nullptr;
-    std::string_view format;
+    string_view format;
     const ztensor::attributes* attributes = nullptr; ///< null: none, which differs from an empty map
     span<const component_entry> components;          ///< in any order
     bool is_copy = false;                            ///< some of its blobs are copied from another file as they are
@@ -75,56 +70,56 @@ struct object_entry {
 // The model -> the deterministic CBOR of version 2, byte for byte as its reference writer has it. SPEC.md section 13.
 
 /// Bools are bytes with a meaning there, and a type that says nothing new is left out.
-inline void say_in_2(dtype& storage, std::optional<std::string_view>& type) noexcept {
+inline void say_in_2(dtype& storage, optional<string_view>& type) noexcept {
     if (type && *type == name(storage)) {
         type.reset();
     }
     if (storage == dtype::boolean) {
         storage = dtype::u8;
-        type = type ? type : std::optional<std::string_view>("bool");
+        type = type ? type : optional<string_view>("bool");
     }
 }
 
 /// The layout for a format in the words of 1.2, or for itself.
-[[nodiscard]] inline std::string_view layout_word(std::string_view format) noexcept {
-    const std::optional<ztensor::format> known = find_format(format);
+[[nodiscard]] inline string_view layout_word(string_view format) noexcept {
+    const optional<ztensor::format> known = find_format(format);
     return known ? facts(*known).layout : format;
 }
 
 /// "dense", or a name with a namespace before a point and a version behind a stroke: "vendor.layout/1".
-[[nodiscard]] ZTENSOR_COLD inline bool is_layout_word(std::string_view word) noexcept {
-    const std::size_t point = word.find('.'), stroke = word.rfind('/');
-    const std::string_view version = stroke != std::string_view::npos ? word.substr(stroke + 1) : std::string_view();
+[[nodiscard]] ZTENSOR_COLD inline bool is_layout_word(string_view word) noexcept {
+    const size_t point = word.find('.'), stroke = word.rfind('/');
+    const string_view version = stroke != std::string_view::npos ? word.substr(stroke + 1) : string_view();
     const bool is_number = !version.empty() && version.find_first_not_of("0123456789") == std::string_view::npos;
     return word == name(format::dense) ||
            (point != std::string_view::npos && point != 0 && point + 1 < stroke && is_number);
 }
 
 /// "00001" for the first: five digits or more.
-[[nodiscard]] ZTENSOR_COLD inline std::string shard_name(std::uint32_t number) {
-    constexpr std::size_t least_digits = 5;
-    const std::string digits = std::to_string(number);
-    return std::string(digits.size() < least_digits ? least_digits - digits.size() : 0, '0') + digits;
+[[nodiscard]] ZTENSOR_COLD inline string shard_name(uint32_t number) {
+    constexpr size_t least_digits = 5;
+    const string digits = std::to_string(number);
+    return string(digits.size() < least_digits ? least_digits - digits.size() : 0, '0') + digits;
 }
 
 /// Calls `add(item)` for all of `count` items, in the order that `less(a, b)` tells.
 template <class Less, class Add>
-void for_each_in_order(std::size_t count, const Less& less, const Add& add) {
-    record_array<std::uint32_t> order;
+void for_each_in_order(size_t count, const Less& less, const Add& add) {
+    record_array<uint32_t> order;
     order.reserve(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; i < count; ++i) {
         order.push_back(i);
     }
     sort_positions({order.data(), order.size()}, less);
-    for (const std::uint32_t item : order) {
+    for (const uint32_t item : order) {
         add(item);
     }
 }
 /// The same in the order of their keys in version 2, `key_of(item) -> std::string_view`.
 template <class KeyOf, class Add>
-void for_each_in_key_order(std::size_t count, const KeyOf& key_of, const Add& add) {
+void for_each_in_key_order(size_t count, const KeyOf& key_of, const Add& add) {
     for_each_in_order(
-        count, [&](std::uint32_t a, std::uint32_t b) { return is_before_by_length(key_of(a), key_of(b)); }, add);
+        count, [&](uint32_t a, uint32_t b) { return is_before_by_length(key_of(a), key_of(b)); }, add);
 }
 
 /// Whose values are in deterministic encoding already.
@@ -132,8 +127,8 @@ ZTENSOR_COLD inline void encode_attributes_2(cbor_encoder& out, const attributes
     const auto& values = source.values();
     out.begin_map(values.size());
     for_each_in_key_order(
-        values.size(), [&](std::uint32_t i) { return std::string_view(values[i].key); },
-        [&](std::uint32_t i) {
+        values.size(), [&](uint32_t i) { return string_view(values[i].key); },
+        [&](uint32_t i) {
             out.text(values[i].key);
             out.encoded({values[i].cbor.data(), values[i].cbor.size()});
         });
@@ -141,7 +136,7 @@ ZTENSOR_COLD inline void encode_attributes_2(cbor_encoder& out, const attributes
 
 ZTENSOR_COLD inline void encode_part_2(cbor_encoder& out, const component_entry& part) {
     const bool has_encoding = part.uncompressed_length.has_value(); // some file may have one that is called "raw"
-    out.begin_map(std::uint64_t{2} + part.type.has_value() + (part.shard != 0) + part.has_digest() +
+    out.begin_map(uint64_t{2} + part.type.has_value() + (part.shard != 0) + part.has_digest() +
                   (has_encoding ? 2u : 0u));
     out.text("blob");
     out.begin_array(2);
@@ -171,18 +166,18 @@ ZTENSOR_COLD inline void encode_part_2(cbor_encoder& out, const component_entry&
 
 /// The value behind the object's name. Its entries are in the words of version 2.
 ZTENSOR_COLD inline void encode_object_2(cbor_encoder& out, const object_entry& object) {
-    out.begin_map(std::uint64_t{3} + (object.attributes != nullptr));
+    out.begin_map(uint64_t{3} + (object.attributes != nullptr));
     out.text("parts");
     out.begin_map(object.components.size());
     for_each_in_key_order(
-        object.components.size(), [&](std::uint32_t i) { return object.components[i].role; },
-        [&](std::uint32_t i) {
+        object.components.size(), [&](uint32_t i) { return object.components[i].role; },
+        [&](uint32_t i) {
             out.text(object.components[i].role);
             encode_part_2(out, object.components[i]);
         });
     out.text("shape");
     out.begin_array(object.shape->rank());
-    for (const std::uint64_t dimension : *object.shape) {
+    for (const uint64_t dimension : *object.shape) {
         out.unsigned_integer(dimension);
     }
     out.text("layout");
@@ -198,9 +193,9 @@ ZTENSOR_COLD inline void encode_object_2(cbor_encoder& out, const object_entry& 
 // The model -> CBOR, for the versions that can be written, byte for byte as their reference writers do. Where what a
 // version can't express is refused. SPEC.md section 8 and section 10.
 
-[[nodiscard]] constexpr std::string_view text_of(format_version version) noexcept {
-    constexpr std::string_view texts[] = {"0.1.0", "1.1.0", "1.2.0", "2"};
-    return texts[static_cast<std::size_t>(version)];
+[[nodiscard]] constexpr string_view text_of(format_version version) noexcept {
+    constexpr string_view texts[] = {"0.1.0", "1.1.0", "1.2.0", "2"};
+    return texts[static_cast<size_t>(version)];
 }
 
 ZTENSOR_NOINLINE inline void encode_attributes(cbor_encoder& out, const attributes& source) {
@@ -213,7 +208,7 @@ ZTENSOR_NOINLINE inline void encode_attributes(cbor_encoder& out, const attribut
 
 ZTENSOR_NOINLINE inline void encode_shape(cbor_encoder& out, const shape& dimensions) {
     out.begin_array(dimensions.rank());
-    for (const std::uint64_t dimension : dimensions) {
+    for (const uint64_t dimension : dimensions) {
         out.unsigned_integer(dimension);
     }
 }
@@ -225,9 +220,9 @@ ZTENSOR_NOINLINE inline void encode_shape(cbor_encoder& out, const shape& dimens
 }
 
 /// The word for the storage type: in 1.1 some logical types stand in its place, and 0.1 has words of its own.
-[[nodiscard]] inline std::string_view dtype_word(format_version version, const component_entry& component) noexcept {
+[[nodiscard]] inline string_view dtype_word_of(format_version version, const component_entry& component) noexcept {
     if (version == format_version::v0_1) {
-        const std::optional<dtype> storage = find_dtype(component.dtype);
+        const optional<dtype> storage = find_dtype(component.dtype);
         return storage ? facts(*storage).long_name : component.dtype;
     }
     const logical_type_facts* const type = version == format_version::v1_1 ? known_type(component) : nullptr;
@@ -241,9 +236,9 @@ ZTENSOR_NOINLINE inline void encode_component(cbor_encoder& out, format_version 
     const bool has_size = is_1_2 && component.uncompressed_length.has_value();
     const bool has_encoding = component.encoding != name(encoding::raw);
     const bool has_digest = component.has_digest();
-    out.begin_map(std::uint64_t{3} + has_type + has_size + has_encoding + has_digest);
+    out.begin_map(uint64_t{3} + has_type + has_size + has_encoding + has_digest);
     out.text("dtype");
-    out.text(dtype_word(version, component));
+    out.text(dtype_word_of(version, component));
     if (has_type) {
         out.text("type");
         out.text(*component.type);
@@ -270,8 +265,8 @@ ZTENSOR_NOINLINE inline void encode_component(cbor_encoder& out, format_version 
 ZTENSOR_COLD inline void encode_components_in_order(cbor_encoder& out, format_version version,
                                                     span<const component_entry> components) {
     for_each_in_order(
-        components.size(), [&](std::uint32_t a, std::uint32_t b) { return components[a].role < components[b].role; },
-        [&](std::uint32_t at) {
+        components.size(), [&](uint32_t a, uint32_t b) { return components[a].role < components[b].role; },
+        [&](uint32_t at) {
             out.text(components[at].role);
             encode_component(out, version, components[at]);
         });
@@ -301,7 +296,7 @@ ZTENSOR_NOINLINE inline void encode_object_1(cbor_encoder& out, format_version v
 /// 0.1: a whole tensor, of one component, its attributes as custom keys.
 ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry& object) {
     const component_entry& component = object.components[0];
-    const std::optional<dtype> storage = find_dtype(component.dtype);
+    const optional<dtype> storage = find_dtype(component.dtype);
     const bool is_raw = component.encoding == name(encoding::raw);
     out.begin_indefinite_map();
     out.text("name");
@@ -311,7 +306,7 @@ ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry
     out.text("size");
     out.unsigned_integer(component.length);
     out.text("dtype");
-    out.text(dtype_word(format_version::v0_1, component));
+    out.text(dtype_word_of(format_version::v0_1, component));
     out.text("layout");
     out.text(object.keeps_word                           ? object.format
              : object.format == name(format::sparse_csr) ? "sparsecsr"
@@ -351,8 +346,8 @@ inline void encode_object(cbor_encoder& out, format_version version, const objec
 }
 
 /// The size field and, where the version has it, the magic at the end: of versions before 2.
-ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version, std::uint64_t manifest_bytes) {
-    std::byte size[size_field_bytes];
+ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version, uint64_t manifest_bytes) {
+    byte size[size_field_bytes];
     store_little(manifest_bytes, size, size_field_bytes);
     out.encoded({size, size_field_bytes});
     out.encoded(version == format_version::v0_1 ? bytes_view() : as_bytes(magic_1));
@@ -360,11 +355,11 @@ ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version
 
 /// A field of the root, encoded; of the objects all that stands before the first one.
 struct root_field {
-    std::vector<std::byte> pair;
-    std::size_t key_bytes;
+    vector<byte> pair;
+    size_t key_bytes;
     bool is_objects = false;
 
-    [[nodiscard]] std::string_view key() const noexcept { return as_text(bytes_view(pair).first(key_bytes)); }
+    [[nodiscard]] string_view key() const noexcept { return as_text(bytes_view(pair).first(key_bytes)); }
 };
 
 /// Whether readers of this version take such a shape although its dimensions, multiplied, overflow: a zero hides it.
@@ -380,13 +375,13 @@ struct root_field {
     return {};
 }
 
-[[nodiscard]] ZTENSOR_COLD inline error not_expressible(format_version version, const std::string& feature) {
+[[nodiscard]] ZTENSOR_COLD inline error not_expressible(format_version version, const string& feature) {
     return fail(errc::not_expressible, "version {} has no {}", {text_of(version), feature});
 }
 
 /// The same for version 2, whose storage types are a closed set.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_expressible_2(const component_entry& component) {
-    const std::optional<dtype> storage = find_dtype(component.dtype);
+    const optional<dtype> storage = find_dtype(component.dtype);
     if (!storage || *storage == dtype::boolean) {
         return not_expressible(format_version::v2, sentence("storage type {}", {in_quotes(component.dtype)}));
     }
@@ -442,7 +437,7 @@ struct root_field {
     if (is_big_endian && object.format != name(format::dense) && !object.is_copy_of_0_1) {
         return not_expressible(version, "big-endian data but that of dense tensors");
     }
-    const std::optional<format> known = object.keeps_word ? std::nullopt : find_format(object.format);
+    const optional<format> known = object.keeps_word ? std::nullopt : find_format(object.format);
     if ((!known || *known == format::quantized_group) && !object.is_copy_of_0_1) {
         return not_expressible(version, sentence("format {}", {in_quotes(object.format)}));
     }
@@ -452,7 +447,7 @@ struct root_field {
     }
     if (object.attributes != nullptr) {
         for (const attributes::entry& each : object.attributes->values()) {
-            const span<const std::string_view> fields = field_keys_0_1(object.format, std::nullopt, true);
+            const span<const string_view> fields = field_keys_0_1(object.format, std::nullopt, true);
             if (std::find(fields.begin(), fields.end(), each.key) != fields.end()) {
                 return not_expressible(
                     version, sentence("place for an attribute {}: a field has that name", {in_quotes(each.key)}));
@@ -463,9 +458,9 @@ struct root_field {
 }
 
 /// No set of attributes takes more in a manifest.
-[[nodiscard]] ZTENSOR_COLD inline std::uint64_t most_encoded_bytes(const attributes& source) noexcept {
-    constexpr std::uint64_t item_bytes = 9;
-    std::uint64_t sum = item_bytes;
+[[nodiscard]] ZTENSOR_COLD inline uint64_t most_encoded_bytes(const attributes& source) noexcept {
+    constexpr uint64_t item_bytes = 9;
+    uint64_t sum = item_bytes;
     for (const attributes::entry& each : source.values()) {
         sum += item_bytes + each.key.size() + each.cbor.size();
     }
@@ -474,11 +469,10 @@ struct root_field {
 
 /// No object takes more, wherever its blobs will lie and whatever they will take: what is not known before it is
 /// written are numbers and digests.
-[[nodiscard]] inline std::uint64_t most_encoded_bytes(const object_entry& object) noexcept {
-    constexpr std::uint64_t item_bytes = 9, object_keys_bytes = 100, component_keys_bytes = 300;
-    std::uint64_t sum = object_keys_bytes + object.name.size() + object.format.size() +
-                        object.shape->rank() * item_bytes +
-                        (object.attributes != nullptr ? most_encoded_bytes(*object.attributes) : 0);
+[[nodiscard]] inline uint64_t most_encoded_bytes(const object_entry& object) noexcept {
+    constexpr uint64_t item_bytes = 9, object_keys_bytes = 100, component_keys_bytes = 300;
+    uint64_t sum = object_keys_bytes + object.name.size() + object.format.size() + object.shape->rank() * item_bytes +
+                   (object.attributes != nullptr ? most_encoded_bytes(*object.attributes) : 0);
     for (const component_entry& each : object.components) {
         sum += component_keys_bytes + each.role.size() + each.dtype.size() + each.type.value_or("").size() +
                each.encoding.size() + each.digest().size();

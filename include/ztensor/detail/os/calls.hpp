@@ -5,14 +5,11 @@
 #ifndef ZTENSOR_DETAIL_OS_CALLS_HPP
 #define ZTENSOR_DETAIL_OS_CALLS_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/span.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <system_error>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -46,7 +43,7 @@ struct os_answer {
     std::error_code failure{};
 };
 
-enum class file_kind : std::uint8_t {
+enum class file_kind : uint8_t {
     absent,
     regular,
     other, ///< a directory, FIFO, socket or device
@@ -54,14 +51,14 @@ enum class file_kind : std::uint8_t {
 
 struct file_status {
     file_kind kind = file_kind::absent;
-    std::uint64_t size_bytes = 0;
-    std::uint32_t permissions = 0; ///< the nine bits of chmod; none on Windows
-    std::uint32_t owner = 0;       ///< likewise, and the group
-    std::uint32_t group = 0;
-    std::uint64_t device = 0; ///< with file_id what no other file has at the same time
-    std::uint64_t file_id = 0;
-    std::uint64_t links = 1;               ///< names; 0 of a file that has none any more
-    std::int64_t modified_nanoseconds = 0; ///< when its content last changed, since 1970
+    uint64_t size_bytes = 0;
+    uint32_t permissions = 0; ///< the nine bits of chmod; none on Windows
+    uint32_t owner = 0;       ///< likewise, and the group
+    uint32_t group = 0;
+    uint64_t device = 0; ///< with file_id what no other file has at the same time
+    uint64_t file_id = 0;
+    uint64_t links = 1;               ///< names; 0 of a file that has none any more
+    int64_t modified_nanoseconds = 0; ///< when its content last changed, since 1970
 
     [[nodiscard]] bool is_same_file(const file_status& other) const noexcept {
         return device == other.device && file_id == other.file_id;
@@ -88,16 +85,15 @@ public:
     /// Follows symbolic links. That nothing has this name is an answer (file_kind::absent), not a failure.
     virtual os_answer<file_status> status(const native_path& path) = 0;
     /// Bytes moved: 0 at or after the end of the file. Leaves no trace in the handle, so that threads may share it.
-    virtual os_answer<std::size_t> read(os_handle file, std::uint64_t offset, span<std::byte> destination) = 0;
+    virtual os_answer<size_t> read(os_handle file, uint64_t offset, span<byte> destination) = 0;
     /// The handle is gone afterwards, whatever is returned.
     virtual std::error_code close(os_handle file) = 0;
     /// The first `size_bytes` bytes of the file, at least one, in memory: private and for reading only. Outlives the
     /// handle.
-    virtual os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) = 0;
+    virtual os_answer<bytes_view> map(os_handle file, size_t size_bytes) = 0;
     virtual void unmap(bytes_view mapped) noexcept = 0;
     /// A hint: bytes of the file, of which at least one, will be read soon, or not soon again.
-    virtual void advise(os_handle /*file*/, std::uint64_t /*offset*/, std::uint64_t /*length*/,
-                        bool /*is_wanted*/) noexcept {}
+    virtual void advise(os_handle /*file*/, uint64_t /*offset*/, uint64_t /*length*/, bool /*is_wanted*/) noexcept {}
 
     // What beneath_folder asks, which opens files by names that other files give. Unless `follows_links` is set, a path
     // is one name, and a symbolic link of that name is a failure.
@@ -142,14 +138,14 @@ public:
     /// What has this name there, without following a symbolic link (file_kind::other).
     virtual os_answer<file_status> status_in(const os_directory& directory, const native_path& name) = 0;
     /// Every name in it but "." and "..", in any order.
-    virtual os_answer<std::vector<native_path>> list(const os_directory& directory) = 0;
+    virtual os_answer<vector<native_path>> list(const os_directory& directory) = 0;
     /// Creates and opens for writing, and for reading back what was written; fails with file_exists on any existing
     /// name, a symbolic link included. The file gets `permissions` less those that the process withholds from new files
     /// (umask).
     virtual os_answer<os_handle> create_in(const os_directory& directory, const native_path& name,
-                                           std::uint32_t permissions) = 0;
+                                           uint32_t permissions) = 0;
     /// Likewise, a file without a name, which is gone when it is closed without one. Fails where the file system can't.
-    virtual os_answer<os_handle> create_unnamed_in(const os_directory& directory, std::uint32_t permissions) = 0;
+    virtual os_answer<os_handle> create_unnamed_in(const os_directory& directory, uint32_t permissions) = 0;
     /// Gives a file without a name its name, which nothing has.
     virtual std::error_code link_in(os_handle file, const os_directory& directory, const native_path& name) = 0;
     /// Opens an existing file, no symbolic link, from its first byte, and leaves its content alone.
@@ -163,27 +159,27 @@ public:
     /// Another handle of the same open file.
     virtual os_answer<os_handle> duplicate(os_handle file) = 0;
     /// Where the next write() starts.
-    virtual std::error_code seek(os_handle file, std::uint64_t offset) = 0;
+    virtual std::error_code seek(os_handle file, uint64_t offset) = 0;
     /// Bytes moved, written after those of the last call.
-    virtual os_answer<std::size_t> write(os_handle file, bytes_view bytes) = 0;
-    virtual std::error_code set_permissions(os_handle file, std::uint32_t permissions) = 0;
-    virtual std::error_code set_owner(os_handle file, std::uint32_t owner, std::uint32_t group) = 0;
+    virtual os_answer<size_t> write(os_handle file, bytes_view bytes) = 0;
+    virtual std::error_code set_permissions(os_handle file, uint32_t permissions) = 0;
+    virtual std::error_code set_owner(os_handle file, uint32_t owner, uint32_t group) = 0;
     /// The access control list of a file beyond its permission bits, in the system's own form; "" for none.
-    virtual os_answer<std::string> access_list_in(const os_directory& directory, const native_path& name) = 0;
+    virtual os_answer<string> access_list_in(const os_directory& directory, const native_path& name) = 0;
     /// Gives the file such a list, or with "" takes away what it inherited.
-    virtual std::error_code set_access_list(os_handle file, const std::string& list) = 0;
+    virtual std::error_code set_access_list(os_handle file, const string& list) = 0;
     /// Cuts the file to so many bytes, and gives back what was reserved behind them.
-    virtual std::error_code truncate(os_handle file, std::uint64_t size_bytes) = 0;
+    virtual std::error_code truncate(os_handle file, uint64_t size_bytes) = 0;
     /// Reserves room on the disk for `size_bytes` bytes at `offset`, which may lie behind the file's end, and leaves
     /// that end where it is. Fails where the file system can't, or where it gains nothing.
-    virtual std::error_code reserve(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) = 0;
+    virtual std::error_code reserve(os_handle file, uint64_t offset, uint64_t size_bytes) = 0;
     /// Has the system begin to write these bytes to the disk, and waits for nothing.
-    virtual std::error_code begin_sync(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) = 0;
+    virtual std::error_code begin_sync(os_handle file, uint64_t offset, uint64_t size_bytes) = 0;
     /// Whether later writes pass the system's cache. They must then be whole blocks, from memory aligned like them.
     virtual std::error_code set_direct(os_handle file, bool is_direct) = 0;
     /// Bytes moved from one file to another without passing through this process, written after those of the last
     /// write(): 0 at or after the end of `from`.
-    virtual os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) = 0;
+    virtual os_answer<size_t> copy(os_handle from, uint64_t offset, os_handle to, size_t size_bytes) = 0;
     /// Waits until the content has reached the disk.
     virtual std::error_code sync(os_handle file) = 0;
     /// Gives `from` the name `to`, replacing what had it in one step.

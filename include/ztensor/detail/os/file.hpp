@@ -5,34 +5,31 @@
 #define ZTENSOR_DETAIL_OS_FILE_HPP
 
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// No transfer is larger: Linux moves less than 2 GiB at once, macOS refuses more, and Windows counts in 32 bits.
-inline constexpr std::size_t max_transfer_bytes = (std::size_t{1} << 30) - (std::size_t{1} << 20);
+inline constexpr size_t max_transfer_bytes = (size_t{1} << 30) - (size_t{1} << 20);
 
 /// Moves `size_bytes` bytes by `move(done, wanted) -> os_answer<std::size_t>`, one call after the other. Fewer were
 /// moved where one failed, or gave none.
 template <class Move>
-[[nodiscard]] os_answer<std::uint64_t> move_all(std::uint64_t size_bytes, Move&& move) {
-    std::uint64_t done = 0;
+[[nodiscard]] os_answer<uint64_t> move_all(uint64_t size_bytes, Move&& move) {
+    uint64_t done = 0;
     while (done != size_bytes) {
-        const auto wanted = static_cast<std::size_t>((std::min<std::uint64_t>)(size_bytes - done, max_transfer_bytes));
+        const auto wanted = static_cast<size_t>((std::min<uint64_t>)(size_bytes - done, max_transfer_bytes));
         const auto [moved, failure] = move(done, wanted);
         if (!failure && moved != 0) {
             done += moved;
@@ -138,7 +135,7 @@ public:
     [[nodiscard]] os_handle handle() const noexcept { return handle_; }
 
     /// Length when it was opened.
-    [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+    [[nodiscard]] uint64_t size_bytes() const noexcept { return size_bytes_; }
 
     /// Fails with errc::file_changed if the file is shorter than it was when it was opened. More bytes behind those are
     /// no harm: somebody appends to it.
@@ -157,9 +154,8 @@ public:
     /// Fills `destination` with what lies at `offset`. May be called from many threads at once.
     /// Fails with errc::file_changed if the file ends before that, or errc::io_error; what `destination` holds is
     /// then unspecified.
-    result<void> read_at(std::uint64_t offset, span<std::byte> destination,
-                         const cpu_features& cpu = host_cpu()) const {
-        const std::size_t shift = cpu.copies_evenly ? 0 : shift_to_read_fast(offset, destination);
+    result<void> read_at(uint64_t offset, span<byte> destination, const cpu_features& cpu = host_cpu()) const {
+        const size_t shift = cpu.copies_evenly ? 0 : shift_to_read_fast(offset, destination);
         if (shift != 0) {
             ZTENSOR_TRY(read_shifted(offset, destination, shift));
         }
@@ -167,7 +163,7 @@ public:
     }
 
     /// A hint: those bytes will be read soon, or not soon again. Bytes that lie in memory as part of a mapping stay.
-    void advise(std::uint64_t offset, std::uint64_t length, bool is_wanted) const noexcept {
+    void advise(uint64_t offset, uint64_t length, bool is_wanted) const noexcept {
         if (length != 0) { // which would mean all that follow
             os_->advise(handle_, offset, length, is_wanted);
         }
@@ -183,7 +179,7 @@ public:
             return fail(errc::unmappable, "a file of {} bytes doesn't fit the address space of this host",
                         {size_bytes_});
         }
-        const auto [bytes, failure] = os_->map(handle_, static_cast<std::size_t>(size_bytes_));
+        const auto [bytes, failure] = os_->map(handle_, static_cast<size_t>(size_bytes_));
         if (failure) {
             return fail(errc::unmappable, "the system can't map the file into memory").because(failure);
         }
@@ -197,19 +193,19 @@ private:
     /// up to 31 bytes behind the source, modulo a page: on Zen 4 it then takes 2 (16 bytes behind) to 10 times as long.
     /// That is what a page-aligned tensor meets in a std::vector. Beyond the caches it minds any difference modulo 32:
     /// 256 MiB take 31 to 33 ms instead of 22 to 25, and 26 to 28 if they are moved. (Zen 5 does not mind.)
-    [[nodiscard]] static std::size_t shift_to_read_fast(std::uint64_t offset, span<std::byte> destination) noexcept {
-        constexpr std::uint64_t page_bytes = 4096, block_bytes = 32;
-        constexpr std::size_t few_bytes = std::size_t{8} << 10, cached_bytes = std::size_t{16} << 20;
-        const std::uint64_t behind = (address_of(destination.data()) - offset) % page_bytes;
+    [[nodiscard]] static size_t shift_to_read_fast(uint64_t offset, span<byte> destination) noexcept {
+        constexpr uint64_t page_bytes = 4096, block_bytes = 32;
+        constexpr size_t few_bytes = size_t{8} << 10, cached_bytes = size_t{16} << 20;
+        const uint64_t behind = (address_of(destination.data()) - offset) % page_bytes;
         const bool is_worth_it = destination.size() >= (behind < block_bytes ? few_bytes : cached_bytes);
-        return is_worth_it ? static_cast<std::size_t>((0 - behind) % block_bytes) : 0;
+        return is_worth_it ? static_cast<size_t>((0 - behind) % block_bytes) : 0;
     }
 
     file(os_reading& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
-    result<void> read_all(std::uint64_t offset, span<std::byte> destination) const {
-        const auto [moved, failure] = move_all(destination.size(), [&](std::uint64_t done, std::size_t wanted) {
-            return os_->read(handle_, offset + done, destination.subspan(static_cast<std::size_t>(done), wanted));
+    result<void> read_all(uint64_t offset, span<byte> destination) const {
+        const auto [moved, failure] = move_all(destination.size(), [&](uint64_t done, size_t wanted) {
+            return os_->read(handle_, offset + done, destination.subspan(static_cast<size_t>(done), wanted));
         });
         if (failure) {
             return os_failure("can't read the file", failure).at(offset + moved);
@@ -224,10 +220,10 @@ private:
 
     /// Reads pieces `shift` bytes behind where they belong, and moves them there while the cache has them. In the end
     /// the last `shift` bytes are left: `destination` is where they go, `offset` where they are.
-    result<void> read_shifted(std::uint64_t& offset, span<std::byte>& destination, std::size_t shift) const {
-        constexpr std::size_t piece_bytes = std::size_t{512} << 10;
+    result<void> read_shifted(uint64_t& offset, span<byte>& destination, size_t shift) const {
+        constexpr size_t piece_bytes = size_t{512} << 10;
         while (destination.size() > shift) {
-            const std::size_t size = (std::min)(destination.size() - shift, piece_bytes);
+            const size_t size = (std::min)(destination.size() - shift, piece_bytes);
             ZTENSOR_TRY(read_all(offset, destination.subspan(shift, size)));
             std::memmove(destination.data(), destination.data() + shift, size);
             offset += size;
@@ -252,7 +248,7 @@ private:
 
     os_reading* os_;
     os_handle handle_;
-    std::uint64_t size_bytes_ = 0;
+    uint64_t size_bytes_ = 0;
 };
 
 // -- beneath
@@ -298,15 +294,15 @@ private:
 };
 
 /// The steps of a path below a folder, none of which is "", "." or ".."; nothing if it is absolute or leads out.
-[[nodiscard]] ZTENSOR_COLD inline std::optional<std::vector<native_path>> steps_beneath(const native_path& path) {
+[[nodiscard]] ZTENSOR_COLD inline optional<vector<native_path>> steps_beneath(const native_path& path) {
     constexpr auto slash = native_path::value_type('/');
     constexpr auto dot = native_path::value_type('.');
     if (is_absolute(path)) {
         return std::nullopt;
     }
-    std::vector<native_path> steps;
-    for (std::size_t begin = 0; begin <= path.size();) {
-        const std::size_t end = (std::min)(path.find(slash, begin), path.size());
+    vector<native_path> steps;
+    for (size_t begin = 0; begin <= path.size();) {
+        const size_t end = (std::min)(path.find(slash, begin), path.size());
         native_path step = path.substr(begin, end - begin);
         begin = end + 1;
         if (step == native_path(2, dot)) {
@@ -353,7 +349,7 @@ public:
     /// Opens the file of that relative path. Errors: name_invalid if it leads out of the folder; those of file::open().
     ZTENSOR_COLD result<file> open(const native_path& name) const {
         ZTENSOR_TRY(check_names_file(name));
-        const std::optional<std::vector<native_path>> way = steps_beneath(name);
+        const optional<vector<native_path>> way = steps_beneath(name);
         if (!way) {
             return fail(errc::name_invalid, "the name leads out of the folder");
         }
@@ -365,7 +361,7 @@ public:
             return failure ? why_not_opened(joined_path(path(), name), failure, *os_) : file::of_handle(handle, *os_);
         }
         found_directory below;
-        for (std::size_t i = 0; i + 1 != way->size(); ++i) {
+        for (size_t i = 0; i + 1 != way->size(); ++i) {
             const os_directory& before = i == 0 ? *folder_.place() : *below.place();
             os_answer<os_directory> next = os_->find_directory(&before, (*way)[i], false);
             if (next.failure) {

@@ -4,12 +4,11 @@
 #ifndef ZTENSOR_DETAIL_OS_MEMORY_HPP
 #define ZTENSOR_DETAIL_OS_MEMORY_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/version.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
@@ -51,32 +50,32 @@ struct cpu_features {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 
 struct cpuid_answer {
-    std::uint32_t a, b, c, d;
+    uint32_t a, b, c, d;
 };
 
 // Two instructions in assembler: CPUID is in no header that both compilers have, and the other one takes a flag.
-[[nodiscard]] inline cpuid_answer ask_cpuid(std::uint32_t leaf) noexcept {
+[[nodiscard]] inline cpuid_answer ask_cpuid(uint32_t leaf) noexcept {
     cpuid_answer answer = {leaf, 0, 0, 0};
     __asm__("cpuid" : "+a"(answer.a), "=b"(answer.b), "+c"(answer.c), "=d"(answer.d));
     return answer;
 }
 
 /// Which registers the operating system saves. Only where CPUID says that it does so.
-[[nodiscard]] inline std::uint32_t saved_registers() noexcept {
-    std::uint32_t low = 0;
-    std::uint32_t high = 0;
+[[nodiscard]] inline uint32_t saved_registers() noexcept {
+    uint32_t low = 0;
+    uint32_t high = 0;
     __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0)); // xgetbv
     return low;
 }
 
 [[nodiscard]] ZTENSOR_COLD inline cpu_features find_cpu_features() noexcept {
-    const auto has = [](std::uint32_t word, int bit) { return (word >> bit & 1) != 0; };
-    constexpr std::uint32_t of_avx = 0x06;
-    constexpr std::uint32_t of_avx512 = 0xe6;
+    const auto has = [](uint32_t word, int bit) { return (word >> bit & 1) != 0; };
+    constexpr uint32_t of_avx = 0x06;
+    constexpr uint32_t of_avx512 = 0xe6;
     const cpuid_answer maker = ask_cpuid(0);
     const cpuid_answer basic = ask_cpuid(1);
     const cpuid_answer extended = maker.a >= 7 ? ask_cpuid(7) : cpuid_answer{0, 0, 0, 0};
-    const std::uint32_t saved = has(basic.c, 27) ? saved_registers() : 0;
+    const uint32_t saved = has(basic.c, 27) ? saved_registers() : 0;
     const bool avx = has(basic.c, 28) && (saved & of_avx) == of_avx;
 #if defined(_WIN32) && !defined(__clang__)
     constexpr bool has_aligned_stack = false; // GCC for Windows aligns no vector of more than 16 bytes
@@ -95,9 +94,9 @@ struct cpuid_answer {
     found.avx512_vpclmul = has_aligned_stack && avx512 && has(extended.b, 16) && has(extended.c, 10);
     found.sha = has(basic.c, 19) && has(extended.b, 29); // its kernel uses SSE4.1, too
 
-    constexpr std::uint32_t amd = 0x68747541; // "Auth"
-    constexpr std::uint32_t family_of_zen_5 = 0x1a;
-    const std::uint32_t family = (basic.a >> 8 & 0xf) + (basic.a >> 20 & 0xff);
+    constexpr uint32_t amd = 0x68747541; // "Auth"
+    constexpr uint32_t family_of_zen_5 = 0x1a;
+    const uint32_t family = (basic.a >> 8 & 0xf) + (basic.a >> 20 & 0xff);
     found.copies_evenly = maker.b == amd && family >= family_of_zen_5;
     return found;
 }
@@ -155,23 +154,23 @@ void zero_upper_halves(const Features&) noexcept {
 //
 // Much memory: what the system is told about it, which are hints and change no content, and how it is copied.
 
-inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+inline constexpr size_t huge_page_bytes = size_t{2} << 20;
 
 /// The whole huge pages in this memory, which is about to be filled, may become such: a first touch of each then costs
 /// one fault instead of 512.
-inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size_bytes) noexcept {
+inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t size_bytes) noexcept {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    const std::size_t before = bytes_to_multiple(memory, huge_page_bytes);
+    const size_t before = bytes_to_multiple(memory, huge_page_bytes);
     if (size_bytes >= before + huge_page_bytes) {
-        const std::size_t whole = (size_bytes - before) & ~(huge_page_bytes - 1);
-        static_cast<void>(::madvise(static_cast<std::byte*>(memory) + before, whole, MADV_HUGEPAGE));
+        const size_t whole = (size_bytes - before) & ~(huge_page_bytes - 1);
+        static_cast<void>(::madvise(static_cast<byte*>(memory) + before, whole, MADV_HUGEPAGE));
     }
 #endif
 }
 
 /// The same of memory that somebody else allocated, if it is so much that the rest of its huge pages hardly counts.
-inline void advise_large_memory(void* memory, std::size_t size_bytes) noexcept {
-    constexpr std::size_t large_bytes = 4 * huge_page_bytes;
+inline void advise_large_memory(void* memory, size_t size_bytes) noexcept {
+    constexpr size_t large_bytes = 4 * huge_page_bytes;
     if (size_bytes >= large_bytes) {
         advise_huge_pages(memory, size_bytes);
     }
@@ -179,46 +178,46 @@ inline void advise_large_memory(void* memory, std::size_t size_bytes) noexcept {
 
 #if defined(__linux__) && defined(MADV_POPULATE_WRITE)
 /// The whole pages in this memory.
-[[nodiscard]] inline span<std::byte> whole_pages(span<std::byte> memory, std::size_t page_bytes) noexcept {
-    const std::size_t before = bytes_to_multiple(memory.data(), page_bytes);
-    const std::size_t rest = memory.size() - (std::min)(before, memory.size());
-    return rest < page_bytes ? span<std::byte>() : memory.subspan(before, rest / page_bytes * page_bytes);
+[[nodiscard]] inline span<byte> whole_pages(span<byte> memory, size_t page_bytes) noexcept {
+    const size_t before = bytes_to_multiple(memory.data(), page_bytes);
+    const size_t rest = memory.size() - (std::min)(before, memory.size());
+    return rest < page_bytes ? span<byte>() : memory.subspan(before, rest / page_bytes * page_bytes);
 }
 
 /// Whether nothing was written yet to memory that is about to be filled, going by its last whole page. The system
 /// clears such a page when it is first written to, and then it lies in the cache.
-[[nodiscard]] inline bool is_untouched(span<std::byte> memory) noexcept {
-    const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    const span<std::byte> pages = whole_pages(memory, page_bytes);
+[[nodiscard]] inline bool is_untouched(span<byte> memory) noexcept {
+    const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const span<byte> pages = whole_pages(memory, page_bytes);
     unsigned char is_there = 1;
     return !pages.empty() && ::mincore(pages.end() - page_bytes, page_bytes, &is_there) == 0 && (is_there & 1) == 0;
 }
 
 /// All of this memory is about to be written to: the whole pages in it come at once, which takes 0.7 of the time that a
 /// fault of each does.
-inline void make_pages(span<std::byte> memory) noexcept {
-    const span<std::byte> pages = whole_pages(memory, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+inline void make_pages(span<byte> memory) noexcept {
+    const span<byte> pages = whole_pages(memory, static_cast<size_t>(::sysconf(_SC_PAGESIZE)));
     static_cast<void>(::madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE));
 }
 #else
-inline bool is_untouched(span<std::byte>) noexcept {
+inline bool is_untouched(span<byte>) noexcept {
     return false;
 }
-inline void make_pages(span<std::byte>) noexcept {
+inline void make_pages(span<byte>) noexcept {
 }
 #endif
 
 /// This process will not look at the whole pages of [offset, offset + length) of a mapped file soon: they leave its
 /// memory, so that the system can forget them, and come back when they are looked at.
-inline void forget_pages([[maybe_unused]] bytes_view mapped, [[maybe_unused]] std::uint64_t offset,
-                         [[maybe_unused]] std::uint64_t length) noexcept {
+inline void forget_pages([[maybe_unused]] bytes_view mapped, [[maybe_unused]] uint64_t offset,
+                         [[maybe_unused]] uint64_t length) noexcept {
 #if defined(__linux__) && defined(MADV_DONTNEED)
-    const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    const std::uint64_t begin = (offset + page_bytes - 1) & ~(page_bytes - 1);
-    const std::uint64_t end = (offset + length) & ~(page_bytes - 1);
+    const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    const uint64_t begin = (offset + page_bytes - 1) & ~(page_bytes - 1);
+    const uint64_t end = (offset + length) & ~(page_bytes - 1);
     if (begin < end && end <= mapped.size()) {
-        auto* const first = const_cast<std::byte*>(mapped.data()) + begin;
-        static_cast<void>(::madvise(first, static_cast<std::size_t>(end - begin), MADV_DONTNEED)); // private, unwritten
+        auto* const first = const_cast<byte*>(mapped.data()) + begin;
+        static_cast<void>(::madvise(first, static_cast<size_t>(end - begin), MADV_DONTNEED)); // private, unwritten
     }
 #endif
 }
@@ -229,7 +228,7 @@ inline void forget_pages([[maybe_unused]] bytes_view mapped, [[maybe_unused]] st
 // ahead of, which the processor does by itself for a page at a time.
 
 /// More than a core's own cache keeps.
-inline constexpr std::size_t past_cache_bytes = std::size_t{4} << 20;
+inline constexpr size_t past_cache_bytes = size_t{4} << 20;
 
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 /// Other threads see what was written past the cache before what is written after it.
@@ -242,11 +241,11 @@ inline void finish_past_cache() noexcept {
 #endif
 
 #if defined(__GNUC__) && defined(__x86_64__)
-[[nodiscard]] inline __m128i load_sixteen(const std::byte* from) noexcept {
+[[nodiscard]] inline __m128i load_sixteen(const byte* from) noexcept {
     return _mm_loadu_si128(static_cast<const __m128i*>(static_cast<const void*>(from)));
 }
 template <bool IsPastCache>
-void store_sixteen(__m128i value, std::byte* aligned) noexcept {
+void store_sixteen(__m128i value, byte* aligned) noexcept {
     auto* const place = static_cast<__m128i*>(static_cast<void*>(aligned));
     if constexpr (IsPastCache) {
         _mm_stream_si128(place, value);
@@ -258,14 +257,14 @@ void store_sixteen(__m128i value, std::byte* aligned) noexcept {
 /// Copies all of `from` into the beginning of `to`, which it does not overlap: past the cache, or through it where the
 /// lines of `to` lie in it.
 template <bool IsPastCache>
-void copy_lines(bytes_view from, span<std::byte> to) noexcept {
-    constexpr std::size_t line_bytes = 64, ahead = 4096;
-    const std::size_t before = bytes_to_multiple(to.data(), line_bytes);
-    std::size_t done = (std::min)(before, from.size());
+void copy_lines(bytes_view from, span<byte> to) noexcept {
+    constexpr size_t line_bytes = 64, ahead = 4096;
+    const size_t before = bytes_to_multiple(to.data(), line_bytes);
+    size_t done = (std::min)(before, from.size());
     std::memcpy(to.data(), from.data(), done);
     for (; from.size() - done >= line_bytes; done += line_bytes) {
-        const std::byte* const line = from.data() + done;
-        std::byte* const place = to.data() + done;
+        const byte* const line = from.data() + done;
+        byte* const place = to.data() + done;
         if constexpr (!IsPastCache) {
             __builtin_prefetch(line + ahead, 0, 2); // without, a compiler makes std::memcpy of it
         }
@@ -283,14 +282,14 @@ void copy_lines(bytes_view from, span<std::byte> to) noexcept {
 }
 #else
 template <bool IsPastCache>
-void copy_lines(bytes_view from, span<std::byte> to) noexcept {
+void copy_lines(bytes_view from, span<byte> to) noexcept {
     std::memcpy(to.data(), from.data(), from.size());
 }
 #endif
 
 /// Copies what may not lie in the cache to where other things do: read ahead of, in 0.75 of the time of std::memcpy.
-inline void copy_through_cache(bytes_view from, span<std::byte> to) noexcept {
-    constexpr std::size_t few_bytes = 4096;
+inline void copy_through_cache(bytes_view from, span<byte> to) noexcept {
+    constexpr size_t few_bytes = 4096;
     if (from.size() >= few_bytes) {
         copy_lines<false>(from, to);
     } else if (!from.empty()) {
@@ -301,10 +300,10 @@ inline void copy_through_cache(bytes_view from, span<std::byte> to) noexcept {
 /// Copies all of `from`, which is much, into the beginning of `to`: past the cache if `goes_past_cache`, as what is
 /// more than that keeps had better, but always through it into pages that the system has just cleared. On a Xeon those
 /// took 1.3 to 1.4 times as long past it, and 1.3 times with a fault for each.
-inline void copy_much(bytes_view from, span<std::byte> to, bool goes_past_cache) noexcept {
+inline void copy_much(bytes_view from, span<byte> to, bool goes_past_cache) noexcept {
     while (!from.empty()) {
         const bytes_view next = from.first((std::min)(from.size(), huge_page_bytes));
-        const span<std::byte> place = to.first(next.size());
+        const span<byte> place = to.first(next.size());
         if (is_untouched(place)) {
             make_pages(place);
             copy_lines<false>(next, place);

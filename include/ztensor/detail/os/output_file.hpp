@@ -5,13 +5,11 @@
 #ifndef ZTENSOR_DETAIL_OS_OUTPUT_FILE_HPP
 #define ZTENSOR_DETAIL_OS_OUTPUT_FILE_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/file.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -107,20 +105,19 @@ ZTENSOR_COLD inline result<located_file> locate(const native_path& path, bool wi
 // -- output file
 
 /// Reading and writing for everyone, less what the process withholds from new files (umask).
-inline constexpr std::uint32_t default_permissions = 0666;
+inline constexpr uint32_t default_permissions = 0666;
 
 /// A regular file, open for writing. Move-only; closes when it goes, and then nobody learns whether closing failed.
 /// Failures are errc::io_error with the system's error unless a call says otherwise, and name no path.
 class output_file {
 public:
     /// Under a name that nothing has: else the error's os_error() is std::errc::file_exists.
-    ZTENSOR_COLD static result<output_file> create(const directory& in, const native_path& name,
-                                                   std::uint32_t permissions) {
+    ZTENSOR_COLD static result<output_file> create(const directory& in, const native_path& name, uint32_t permissions) {
         return opened(in, in.os().create_in(in.place(), name, permissions), "can't create the file");
     }
 
     /// Under no name: it is gone when it is closed, unless link() gives it one. Fails where that can't be had.
-    ZTENSOR_COLD static result<output_file> create_unnamed(const directory& in, std::uint32_t permissions) {
+    ZTENSOR_COLD static result<output_file> create_unnamed(const directory& in, uint32_t permissions) {
         return opened(in, in.os().create_unnamed_in(in.place(), permissions), "can't create the file");
     }
 
@@ -200,14 +197,14 @@ public:
     }
 
     /// Where the next append() writes.
-    ZTENSOR_COLD result<void> seek(std::uint64_t offset) {
+    ZTENSOR_COLD result<void> seek(uint64_t offset) {
         return done(os_->seek(handle_, offset), "can't move within the file");
     }
 
     /// Writes all of `bytes` after what was written before.
     result<void> append(bytes_view bytes) {
-        const auto [moved, failure] = move_all(bytes.size(), [&](std::uint64_t before, std::size_t wanted) {
-            return os_->write(handle_, bytes.subspan(static_cast<std::size_t>(before), wanted));
+        const auto [moved, failure] = move_all(bytes.size(), [&](uint64_t before, size_t wanted) {
+            return os_->write(handle_, bytes.subspan(static_cast<size_t>(before), wanted));
         });
         if (failure) {
             return os_failure("can't write the file", failure);
@@ -219,9 +216,9 @@ public:
     }
 
     /// Reads back what was written; false where it can't be had, such as from a file that was there before.
-    [[nodiscard]] ZTENSOR_COLD bool read_back(std::uint64_t offset, span<std::byte> bytes) {
-        const auto read = move_all(bytes.size(), [&](std::uint64_t before, std::size_t wanted) {
-            return os_->read(handle_, offset + before, bytes.subspan(static_cast<std::size_t>(before), wanted));
+    [[nodiscard]] ZTENSOR_COLD bool read_back(uint64_t offset, span<byte> bytes) {
+        const auto read = move_all(bytes.size(), [&](uint64_t before, size_t wanted) {
+            return os_->read(handle_, offset + before, bytes.subspan(static_cast<size_t>(before), wanted));
         });
         return read.value == bytes.size();
     }
@@ -231,14 +228,14 @@ public:
     /// for by fewer permissions: nobody who could not read the old file reads the new one.
     ZTENSOR_COLD result<void> copy_metadata_from(const file_status& old, const directory& in, const native_path& name) {
         ZTENSOR_TRY_ASSIGN(const file_status mine, status());
-        std::uint32_t permissions = old.permissions;
+        uint32_t permissions = old.permissions;
         const bool is_owners = mine.owner == old.owner && mine.group == old.group;
         const bool has_group = is_owners || !os_->set_owner(handle_, old.owner, old.group) || mine.group == old.group ||
                                !os_->set_owner(handle_, mine.owner, old.group);
         if (!has_group) { // the bits would count for another group, and the old group is among all others now
             permissions &= 0700u | (permissions >> 3 & 07u);
         }
-        const os_answer<std::string> list = os_->access_list_in(in.place(), name);
+        const os_answer<string> list = os_->access_list_in(in.place(), name);
         const bool has_list = !list.failure && !os_->set_access_list(handle_, list.value);
         if (!has_list) { // it may keep people out that the bits let in, and the group bits are its mask
             permissions &= 0700u;
@@ -256,27 +253,26 @@ public:
     }
 
     /// Cuts the file to so many bytes, and gives back what was reserved behind them.
-    ZTENSOR_COLD result<void> truncate(std::uint64_t size_bytes) {
+    ZTENSOR_COLD result<void> truncate(uint64_t size_bytes) {
         return done(os_->truncate(handle_, size_bytes), "can't cut the file to its size");
     }
 
     // Requests that a file is just as good without: false where the system does not take them.
 
     /// Room on the disk for bytes that are to come.
-    [[nodiscard]] bool reserve(std::uint64_t offset, std::uint64_t size_bytes) {
+    [[nodiscard]] bool reserve(uint64_t offset, uint64_t size_bytes) {
         return !os_->reserve(handle_, offset, size_bytes);
     }
     /// Begins what sync() will wait for.
-    [[nodiscard]] bool begin_sync(std::uint64_t offset, std::uint64_t size_bytes) {
+    [[nodiscard]] bool begin_sync(uint64_t offset, uint64_t size_bytes) {
         return !os_->begin_sync(handle_, offset, size_bytes);
     }
     /// Past the system's cache from now on, or no longer.
     [[nodiscard]] bool set_direct(bool is_direct) { return !os_->set_direct(handle_, is_direct); }
     /// Appends up to so many bytes of another file and gives how many: fewer if the system won't move more.
-    [[nodiscard]] ZTENSOR_COLD std::uint64_t append_from(const file& from, std::uint64_t offset,
-                                                         std::uint64_t size_bytes) {
+    [[nodiscard]] ZTENSOR_COLD uint64_t append_from(const file& from, uint64_t offset, uint64_t size_bytes) {
         return move_all(size_bytes,
-                        [&](std::uint64_t copied, std::size_t wanted) {
+                        [&](uint64_t copied, size_t wanted) {
                             return os_->copy(from.handle(), offset + copied, handle_, (std::min)(wanted, copy_bytes));
                         })
             .value; // if it fails, reading and writing will tell why
@@ -294,7 +290,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t copy_bytes = std::size_t{1} << 20; ///< as fast as any, and can be interrupted
+    static constexpr size_t copy_bytes = size_t{1} << 20; ///< as fast as any, and can be interrupted
 
     output_file(os_calls& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
@@ -309,7 +305,7 @@ private:
     /// A child that was forked off meanwhile may keep its copy of the handle open for as long as it lives, and takes
     /// nothing from its parent by closing it.
     void unlock() noexcept {
-        const std::uint64_t owner = std::exchange(locked_by_, nobody);
+        const uint64_t owner = std::exchange(locked_by_, nobody);
         if (owner != nobody && owner == process_id()) {
             os_->unlock(handle_);
         }
@@ -321,8 +317,8 @@ private:
 
     os_calls* os_;
     os_handle handle_;
-    static constexpr std::uint64_t nobody = 0;
-    std::uint64_t locked_by_ = nobody; ///< the process that has the lock
+    static constexpr uint64_t nobody = 0;
+    uint64_t locked_by_ = nobody; ///< the process that has the lock
 };
 
 /// Whether the file is the one of that name: another may have been put in its place, or none be left.
@@ -365,19 +361,19 @@ ZTENSOR_COLD inline result<output_file> open_locked(const directory& in, const n
 }
 
 /// A number that hardly any other call gives, here or in another process.
-[[nodiscard]] inline std::uint64_t unique_number() noexcept {
-    static std::atomic<std::uint32_t> calls{0};
-    const std::uint64_t call = calls.fetch_add(1, std::memory_order_relaxed);
+[[nodiscard]] inline uint64_t unique_number() noexcept {
+    static std::atomic<uint32_t> calls{0};
+    const uint64_t call = calls.fetch_add(1, std::memory_order_relaxed);
     // The finaliser of splitmix64: every bit of time, process and call reaches every digit.
-    std::uint64_t bits = clock_ticks() ^ (process_id() << 40) ^ (call * 0x9e3779b97f4a7c15u);
+    uint64_t bits = clock_ticks() ^ (process_id() << 40) ^ (call * 0x9e3779b97f4a7c15u);
     bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
     bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
     return bits ^ (bits >> 31);
 }
 
 /// Its 16 hexadecimal digits.
-[[nodiscard]] inline std::string sixteen_digits(std::uint64_t number) {
-    std::string digits(16, '0');
+[[nodiscard]] inline string sixteen_digits(uint64_t number) {
+    string digits(16, '0');
     for (char& digit : digits) {
         digit = "0123456789abcdef"[number & 15];
         number >>= 4;
@@ -388,7 +384,7 @@ ZTENSOR_COLD inline result<output_file> open_locked(const directory& in, const n
 /// A name for a file that is being written: ".ztensor-<16 hex digits>.tmp". Whoever guesses them gains nothing: the
 /// file is created only if there is none.
 [[nodiscard]] inline native_path temporary_name() {
-    const std::string name = ".ztensor-" + sixteen_digits(unique_number()) + ".tmp";
+    const string name = ".ztensor-" + sixteen_digits(unique_number()) + ".tmp";
     return native_path(name.begin(), name.end());
 }
 

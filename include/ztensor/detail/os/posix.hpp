@@ -5,21 +5,18 @@
 #define ZTENSOR_DETAIL_OS_POSIX_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits>
 #include <pthread.h>
 #include <stdio.h>
-#include <string>
-#include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -60,10 +57,10 @@ inline int posix_stat(int file, posix_status& status) {
 inline int posix_stat(const char* path, posix_status& status) {
     return ::stat64(path, &status);
 }
-inline ::ssize_t posix_read(int file, void* to, std::size_t size, posix_offset offset) {
+inline ::ssize_t posix_read(int file, void* to, size_t size, posix_offset offset) {
     return ::pread64(file, to, size, offset);
 }
-inline void* posix_map(int file, std::size_t size) {
+inline void* posix_map(int file, size_t size) {
     return ::mmap64(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
 }
 inline void posix_advise(int file, posix_offset offset, posix_offset size, int advice) {
@@ -97,11 +94,11 @@ inline int posix_stat(int file, posix_status& status) {
 inline int posix_stat(const char* path, posix_status& status) {
     return ::stat(path, &status);
 }
-inline ::ssize_t posix_read(int file, void* to, std::size_t size, posix_offset offset) {
+inline ::ssize_t posix_read(int file, void* to, size_t size, posix_offset offset) {
     return ::pread(file, to, size, offset);
 }
 #if !defined(__wasi__)
-inline void* posix_map(int file, std::size_t size) {
+inline void* posix_map(int file, size_t size) {
     return ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
 }
 #endif
@@ -171,7 +168,7 @@ template <class... Arguments>
 }
 
 /// The path for error messages, in UTF-8 wherever the system's names are.
-[[nodiscard]] inline const std::string& path_text(const native_path& path) noexcept {
+[[nodiscard]] inline const string& path_text(const native_path& path) noexcept {
     return path;
 }
 
@@ -180,13 +177,13 @@ template <class... Arguments>
 }
 
 /// What stands behind the last separator; "" if the path ends with one.
-[[nodiscard]] inline std::string_view file_name_of(std::string_view path) noexcept {
+[[nodiscard]] inline string_view file_name_of(string_view path) noexcept {
     return path.substr(path.find_last_of('/') + 1); // npos + 1 is 0
 }
 
 /// The directory that `path` lies in; "" for a name alone.
 [[nodiscard]] inline native_path directory_of(const native_path& path) {
-    const std::size_t separator = path.find_last_of('/');
+    const size_t separator = path.find_last_of('/');
     if (separator == native_path::npos) {
         return {};
     }
@@ -201,12 +198,12 @@ template <class... Arguments>
     return directory.empty() || directory.back() == '/' ? directory + name : directory + '/' + name;
 }
 
-[[nodiscard]] inline std::uint64_t nanoseconds_of(const ::timespec& time) noexcept {
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+[[nodiscard]] inline uint64_t nanoseconds_of(const ::timespec& time) noexcept {
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
 }
 
 /// A number that hardly any other call gives, here or in another process: the time, to the nanosecond.
-[[nodiscard]] inline std::uint64_t clock_ticks() noexcept {
+[[nodiscard]] inline uint64_t clock_ticks() noexcept {
     struct ::timespec now = {};
     ::clock_gettime(CLOCK_REALTIME, &now);
     return nanoseconds_of(now);
@@ -220,18 +217,18 @@ template <class... Arguments>
 }
 
 /// 0 where there are no processes.
-[[nodiscard]] inline std::uint64_t process_id() noexcept {
+[[nodiscard]] inline uint64_t process_id() noexcept {
 #if defined(__wasi__)
     return 0;
 #else
-    return static_cast<std::uint64_t>(::getpid());
+    return static_cast<uint64_t>(::getpid());
 #endif
 }
 
 /// A name can be given to another file while the one that had it is open.
 inline constexpr bool always_replaces_open_files = true;
 
-inline constexpr std::uint32_t permission_bits = 0777;
+inline constexpr uint32_t permission_bits = 0777;
 
 /// The same open file by a handle that no program takes for a standard stream: where those were closed, the system
 /// gives their numbers to the next file that is opened, and printf() would write into it.
@@ -271,14 +268,13 @@ template <class Open>
     }
 }
 
-[[nodiscard]] inline os_answer<os_handle> open_handle(const native_path& path, int flags,
-                                                      std::uint32_t permissions = 0) {
+[[nodiscard]] inline os_answer<os_handle> open_handle(const native_path& path, int flags, uint32_t permissions = 0) {
     return make_handle(
         flags, [&](int all_flags) { return posix_open(path.c_str(), all_flags, static_cast<::mode_t>(permissions)); });
 }
 
 [[nodiscard]] ZTENSOR_COLD inline os_answer<os_handle>
-open_handle_in(const os_directory& directory, const native_path& name, int flags, std::uint32_t permissions = 0) {
+open_handle_in(const os_directory& directory, const native_path& name, int flags, uint32_t permissions = 0) {
     return make_handle(flags, [&](int all_flags) {
         return posix_open_at(directory.handle, name.c_str(), all_flags, static_cast<::mode_t>(permissions));
     });
@@ -294,15 +290,15 @@ inline constexpr int folder_flags = O_RDONLY | O_DIRECTORY;
 #endif
 
 /// What a symbolic link says; invalid_argument for what is none.
-[[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> read_link(int directory, const native_path& path) {
-    std::string target(256, '\0');
+[[nodiscard]] ZTENSOR_COLD inline os_answer<string> read_link(int directory, const native_path& path) {
+    string target(256, '\0');
     for (;;) {
         const ::ssize_t length = ::readlinkat(directory, path.c_str(), target.data(), target.size());
         if (length < 0) {
             return {{}, last_error()};
         }
-        if (static_cast<std::size_t>(length) < target.size()) {
-            target.resize(static_cast<std::size_t>(length));
+        if (static_cast<size_t>(length) < target.size()) {
+            target.resize(static_cast<size_t>(length));
             return {target, {}};
         }
         target.resize(2 * target.size()); // it filled the buffer, so it may have been cut
@@ -316,19 +312,18 @@ inline constexpr int folder_flags = O_RDONLY | O_DIRECTORY;
     const ::timespec& written = found.st_mtim;
 #endif
     return {S_ISREG(found.st_mode) ? file_kind::regular : file_kind::other,
-            static_cast<std::uint64_t>(found.st_size),
-            static_cast<std::uint32_t>(found.st_mode) & permission_bits,
-            static_cast<std::uint32_t>(found.st_uid),
-            static_cast<std::uint32_t>(found.st_gid),
-            static_cast<std::uint64_t>(found.st_dev),
-            static_cast<std::uint64_t>(found.st_ino),
-            static_cast<std::uint64_t>(found.st_nlink),
-            static_cast<std::int64_t>(nanoseconds_of(written))};
+            static_cast<uint64_t>(found.st_size),
+            static_cast<uint32_t>(found.st_mode) & permission_bits,
+            static_cast<uint32_t>(found.st_uid),
+            static_cast<uint32_t>(found.st_gid),
+            static_cast<uint64_t>(found.st_dev),
+            static_cast<uint64_t>(found.st_ino),
+            static_cast<uint64_t>(found.st_nlink),
+            static_cast<int64_t>(nanoseconds_of(written))};
 }
 
-[[nodiscard]] inline os_answer<std::size_t> bytes_moved(::ssize_t count) noexcept {
-    return count < 0 ? os_answer<std::size_t>{0, last_error()}
-                     : os_answer<std::size_t>{static_cast<std::size_t>(count), {}};
+[[nodiscard]] inline os_answer<size_t> bytes_moved(::ssize_t count) noexcept {
+    return count < 0 ? os_answer<size_t>{0, last_error()} : os_answer<size_t>{static_cast<size_t>(count), {}};
 }
 
 /// The real calls that read.
@@ -357,8 +352,8 @@ public:
         return {{}, failed_if(errno != ENOENT)};
     }
 
-    os_answer<std::size_t> read(os_handle file, std::uint64_t offset, span<std::byte> destination) override {
-        if (offset > static_cast<std::uint64_t>((std::numeric_limits<posix_offset>::max)())) {
+    os_answer<size_t> read(os_handle file, uint64_t offset, span<byte> destination) override {
+        if (offset > static_cast<uint64_t>((std::numeric_limits<posix_offset>::max)())) {
             return {}; // after the end of any file
         }
         return bytes_moved(posix_read(file, destination.data(), destination.size(), static_cast<posix_offset>(offset)));
@@ -367,29 +362,28 @@ public:
     std::error_code close(os_handle file) override { return failed_if(::close(file) != 0); }
 
 #if defined(__wasi__) // maps nothing
-    os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override {
+    os_answer<bytes_view> map(os_handle file, size_t size_bytes) override {
         return {{}, not_supported(file, size_bytes)};
     }
 
     void unmap(bytes_view) noexcept override {
     }
 #else
-    os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override {
+    os_answer<bytes_view> map(os_handle file, size_t size_bytes) override {
         void* const address = posix_map(file, size_bytes);
         if (address == MAP_FAILED) {
             return {{}, last_error()};
         }
-        return {bytes_view(static_cast<const std::byte*>(address), size_bytes), {}};
+        return {bytes_view(static_cast<const byte*>(address), size_bytes), {}};
     }
 
     void unmap(bytes_view mapped) noexcept override {
-        ::munmap(const_cast<std::byte*>(mapped.data()), mapped.size());
+        ::munmap(const_cast<byte*>(mapped.data()), mapped.size());
     }
 #endif
 
 #if defined(POSIX_FADV_WILLNEED) && defined(POSIX_FADV_DONTNEED)
-    ZTENSOR_COLD void advise(os_handle file, std::uint64_t offset, std::uint64_t length,
-                             bool is_wanted) noexcept override {
+    ZTENSOR_COLD void advise(os_handle file, uint64_t offset, uint64_t length, bool is_wanted) noexcept override {
         posix_advise(file, static_cast<posix_offset>(offset), static_cast<posix_offset>(length),
                      is_wanted ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
     }

@@ -4,17 +4,13 @@
 #ifndef ZTENSOR_DETAIL_OS_POSIX_WRITING_HPP
 #define ZTENSOR_DETAIL_OS_POSIX_WRITING_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/posix.hpp>
 #include <ztensor/span.hpp>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -25,11 +21,11 @@ namespace detail {
 // Linux, macOS and the BSDs: symbolic links, followed as the system would.
 
 /// Who owns what this process creates.
-[[nodiscard]] inline std::uint32_t process_user() noexcept {
+[[nodiscard]] inline uint32_t process_user() noexcept {
 #if defined(__wasi__) // where files have no owners
     return 0;
 #else
-    return static_cast<std::uint32_t>(::geteuid());
+    return static_cast<uint32_t>(::geteuid());
 #endif
 }
 
@@ -42,7 +38,7 @@ namespace detail {
            link.st_uid == folder.st_uid;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> link_target_in(os_handle folder, const native_path& name) {
+[[nodiscard]] ZTENSOR_COLD inline os_answer<string> link_target_in(os_handle folder, const native_path& name) {
     posix_status link = {};
     posix_status of_folder = {};
     if (posix_status_at(folder, name.c_str(), link) != 0 || posix_stat(folder, of_folder) != 0) {
@@ -65,7 +61,7 @@ struct closed_at_end {
 
 /// What is written in the link, where the system would follow it, too; std::errc::invalid_argument for what is no
 /// link.
-[[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> link_target(const native_path& path) {
+[[nodiscard]] ZTENSOR_COLD inline os_answer<string> link_target(const native_path& path) {
     const native_path name(file_name_of(path));
     const native_path folder = directory_of(path);
     const auto [handle, failure] = open_handle(folder.empty() ? native_path(".") : folder, folder_flags);
@@ -73,7 +69,7 @@ struct closed_at_end {
         return {{}, failure};
     }
     const closed_at_end closing{handle};
-    os_answer<std::string> target = link_target_in(handle, name);
+    os_answer<string> target = link_target_in(handle, name);
 #if defined(O_PATH)
     if (!target.failure) { // the system may have more reasons to refuse; that nothing is there is none
         const auto [reached, refused] = open_handle(path, O_PATH);
@@ -93,7 +89,7 @@ struct closed_at_end {
     constexpr int most_links = 40; // as many as Linux follows
     native_path reached = path;
     for (int links = 0; links < most_links; ++links) {
-        const os_answer<std::string> target = link_target(reached);
+        const os_answer<string> target = link_target(reached);
         if (target.failure == std::errc::invalid_argument || target.failure == std::errc::no_such_file_or_directory) {
             return {reached, {}}; // not a link, or not there yet
         }
@@ -110,8 +106,8 @@ struct closed_at_end {
 // Linux, macOS and the BSDs: what writing asks besides.
 
 /// Since 1970, as file_status::modified_nanoseconds.
-[[nodiscard]] inline std::int64_t wall_clock_seconds() noexcept {
-    return static_cast<std::int64_t>(::time(nullptr));
+[[nodiscard]] inline int64_t wall_clock_seconds() noexcept {
+    return static_cast<int64_t>(::time(nullptr));
 }
 
 /// No link, no terminal, and without waiting on what is no file.
@@ -143,7 +139,7 @@ public:
         return {{}, failed_if(errno != ENOENT)};
     }
 
-    ZTENSOR_COLD os_answer<std::vector<native_path>> list(const os_directory& directory) override {
+    ZTENSOR_COLD os_answer<vector<native_path>> list(const os_directory& directory) override {
         const auto [handle, failure] = open_handle_in(directory, ".", O_RDONLY | O_DIRECTORY);
         if (failure) {
             return {{}, failure};
@@ -155,7 +151,7 @@ public:
             return {{}, unread};
         }
         const directory_entries closing{entries};
-        os_answer<std::vector<native_path>> names;
+        os_answer<vector<native_path>> names;
         for (;;) {
             errno = 0;
             const char* const next = posix_next_name(entries);
@@ -163,7 +159,7 @@ public:
                 names.failure = failed_if(errno != 0);
                 return names;
             }
-            const std::string_view name = next;
+            const string_view name = next;
             if (name != "." && name != "..") {
                 names.value.emplace_back(name);
             }
@@ -171,12 +167,11 @@ public:
     }
 
     os_answer<os_handle> create_in(const os_directory& directory, const native_path& name,
-                                   std::uint32_t permissions) override {
+                                   uint32_t permissions) override {
         return open_handle_in(directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, permissions);
     }
 
-    ZTENSOR_COLD os_answer<os_handle> create_unnamed_in(const os_directory& directory,
-                                                        std::uint32_t permissions) override {
+    ZTENSOR_COLD os_answer<os_handle> create_unnamed_in(const os_directory& directory, uint32_t permissions) override {
 #if defined(O_TMPFILE)
         os_answer<os_handle> made = open_handle_in(directory, ".", O_RDWR | O_TMPFILE, permissions);
         posix_status by_handle = {};
@@ -235,19 +230,19 @@ public:
 #endif
     }
 
-    std::error_code seek(os_handle file, std::uint64_t offset) override {
+    std::error_code seek(os_handle file, uint64_t offset) override {
         return failed_if(posix_seek(file, static_cast<posix_offset>(offset)) < 0);
     }
 
-    os_answer<std::size_t> write(os_handle file, bytes_view bytes) override {
+    os_answer<size_t> write(os_handle file, bytes_view bytes) override {
         return bytes_moved(::write(file, bytes.data(), bytes.size()));
     }
 
-    std::error_code set_permissions(os_handle file, std::uint32_t permissions) override {
+    std::error_code set_permissions(os_handle file, uint32_t permissions) override {
         return failed_if(::fchmod(file, static_cast<::mode_t>(permissions)) != 0);
     }
 
-    std::error_code set_owner(os_handle file, std::uint32_t owner, std::uint32_t group) override {
+    std::error_code set_owner(os_handle file, uint32_t owner, uint32_t group) override {
 #if defined(__wasi__) // where files have no owners
         static_cast<void>(file), static_cast<void>(owner), static_cast<void>(group);
         return {};
@@ -256,20 +251,19 @@ public:
 #endif
     }
 
-    ZTENSOR_COLD os_answer<std::string> access_list_in(const os_directory& directory,
-                                                       const native_path& name) override {
+    ZTENSOR_COLD os_answer<string> access_list_in(const os_directory& directory, const native_path& name) override {
 #if defined(__linux__)
         // By a path that takes no handle more, and in which no link is followed but that of the held folder.
-        const std::string path = name_of_handle(directory.handle) + '/' + name;
-        std::string list(1024, '\0');
+        const string path = name_of_handle(directory.handle) + '/' + name;
+        string list(1024, '\0');
         ::ssize_t length = 0;
         do {
             length = ::lgetxattr(path.c_str(), access_list_name, list.data(), list.size());
-            list.resize(length < 0 ? 2 * list.size() : static_cast<std::size_t>(length));
+            list.resize(length < 0 ? 2 * list.size() : static_cast<size_t>(length));
         } while (length < 0 && errno == ERANGE && list.size() <= most_list_bytes);
         const std::error_code unknown =
             failed_if(length < 0 && errno != ENODATA && errno != ENOTSUP && errno != ENOENT);
-        return {length < 0 ? std::string() : list, unknown};
+        return {length < 0 ? string() : list, unknown};
 #elif defined(__APPLE__)
         const auto [file, failure] = open_handle_in(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
         if (failure) {
@@ -278,7 +272,7 @@ public:
         const ::acl_t list = ::acl_get_fd_np(file, ACL_TYPE_EXTENDED);
         ::close(file);
         char* const text = list != nullptr ? ::acl_to_text(list, nullptr) : nullptr;
-        const std::string copy = text != nullptr ? text : "";
+        const string copy = text != nullptr ? text : "";
         free_unless_null(text);
         free_unless_null(list);
         return {copy, {}};
@@ -288,7 +282,7 @@ public:
 #endif
     }
 
-    ZTENSOR_COLD std::error_code set_access_list(os_handle file, const std::string& list) override {
+    ZTENSOR_COLD std::error_code set_access_list(os_handle file, const string& list) override {
 #if defined(__linux__)
         if (!list.empty()) {
             return failed_if(::fsetxattr(file, access_list_name, list.data(), list.size(), 0) != 0);
@@ -306,11 +300,11 @@ public:
 #endif
     }
 
-    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override {
+    std::error_code truncate(os_handle file, uint64_t size_bytes) override {
         return failed_if(posix_truncate(file, static_cast<posix_offset>(size_bytes)) != 0);
     }
 
-    ZTENSOR_COLD std::error_code reserve(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
+    ZTENSOR_COLD std::error_code reserve(os_handle file, uint64_t offset, uint64_t size_bytes) override {
 #if defined(__linux__) && defined(FALLOC_FL_KEEP_SIZE)
         constexpr long tmpfs_magic = 0x01021994; // where it takes memory page by page, twice
         long kind = 0;
@@ -322,7 +316,7 @@ public:
         return not_supported(file, offset, size_bytes);
     }
 
-    std::error_code begin_sync(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
+    std::error_code begin_sync(os_handle file, uint64_t offset, uint64_t size_bytes) override {
 #if defined(SYNC_FILE_RANGE_WRITE) && (!defined(__ANDROID_API__) || __ANDROID_API__ >= 26) // which has it since then
         return failed_if(::sync_file_range(file, static_cast<posix_offset>(offset),
                                            static_cast<posix_offset>(size_bytes), SYNC_FILE_RANGE_WRITE) != 0);
@@ -342,7 +336,7 @@ public:
 #endif
     }
 
-    os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) override {
+    os_answer<size_t> copy(os_handle from, uint64_t offset, os_handle to, size_t size_bytes) override {
 #if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE) && defined(__GLIBC__)
         auto place = static_cast<posix_offset>(offset);
         return bytes_moved(::copy_file_range(from, &place, to, nullptr, size_bytes, 0));
@@ -388,7 +382,7 @@ private:
 
 #if defined(__linux__)
     static constexpr const char* access_list_name = "system.posix_acl_access";
-    static constexpr std::size_t most_list_bytes = std::size_t{1} << 20;
+    static constexpr size_t most_list_bytes = size_t{1} << 20;
 #endif
 
 #if defined(__APPLE__)
@@ -401,7 +395,7 @@ private:
 #endif
 
     /// A path that means the open file, where /proc is mounted.
-    [[nodiscard]] static std::string name_of_handle(os_handle file) {
+    [[nodiscard]] static string name_of_handle(os_handle file) {
         return "/proc/self/fd/" + std::to_string(file);
     }
 };

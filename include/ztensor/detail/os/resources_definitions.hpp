@@ -6,13 +6,12 @@
 #define ZTENSOR_DETAIL_OS_RESOURCES_DEFINITIONS_HPP
 
 #include <ztensor/array.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/executor.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <new>
 
 namespace ztensor {
@@ -22,13 +21,13 @@ namespace detail {
 // -- memory
 
 /// Half of the last huge page is wasted on average; from here on that is at most a quarter.
-inline constexpr std::size_t huge_allocation_bytes = 2 * huge_page_bytes;
+inline constexpr size_t huge_allocation_bytes = 2 * huge_page_bytes;
 
-[[nodiscard]] constexpr std::align_val_t page_alignment(std::size_t size_bytes) noexcept {
-    return std::align_val_t{size_bytes >= huge_allocation_bytes ? huge_page_bytes : std::size_t{64}};
+[[nodiscard]] constexpr std::align_val_t page_alignment(size_t size_bytes) noexcept {
+    return std::align_val_t{size_bytes >= huge_allocation_bytes ? huge_page_bytes : size_t{64}};
 }
 
-ZTENSOR_INLINE void* allocate_pages(std::size_t size_bytes) noexcept {
+ZTENSOR_INLINE void* allocate_pages(size_t size_bytes) noexcept {
     void* const memory = ::operator new(size_bytes, page_alignment(size_bytes), std::nothrow);
     if (memory != nullptr && size_bytes >= huge_allocation_bytes) {
         advise_huge_pages(memory, size_bytes);
@@ -36,7 +35,7 @@ ZTENSOR_INLINE void* allocate_pages(std::size_t size_bytes) noexcept {
     return memory;
 }
 
-ZTENSOR_INLINE void free_pages(void* memory, std::size_t size_bytes) noexcept {
+ZTENSOR_INLINE void free_pages(void* memory, size_t size_bytes) noexcept {
     ::operator delete(memory, page_alignment(size_bytes));
 }
 
@@ -111,7 +110,7 @@ private:
         return taken;
     }
 
-    const std::uint64_t process_ = process_id();
+    const uint64_t process_ = process_id();
     os_mutex mutex_;
     os_condition wake_;
     task* first_ = nullptr;

@@ -5,12 +5,12 @@
 #define ZTENSOR_DETAIL_OS_SYSTEM_HPP
 
 #if defined(_WIN32)
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/windows.hpp>
 #else
 #include <ztensor/detail/os/posix_writing.hpp>
 #endif
 
-#include <cstddef>
 #include <new>
 
 namespace ztensor {
@@ -131,12 +131,12 @@ private:
 /// An object on the heap that a thread keeps for its next call, because making it costs much.
 struct kept_object {
     void* object = nullptr;
-    std::size_t size = 0; ///< of memory, in bytes
+    size_t size = 0; ///< of memory, in bytes
     void (*destroy)(void* object) = nullptr;
 };
 
 enum class kept_kind : unsigned char { memory, zstd_decoder, zstd_encoder };
-inline constexpr std::size_t kept_kinds = 3;
+inline constexpr size_t kept_kinds = 3;
 
 /// Nothing in it has a destructor, so that it is whole until the thread's memory is gone.
 struct thread_state {
@@ -177,7 +177,7 @@ struct thread_end {
 /// What the thread keeps of that kind, which is the caller's from now on; an empty one if it keeps none, as while one
 /// is lent out.
 [[nodiscard]] inline kept_object take_kept(kept_kind kind) noexcept {
-    kept_object& place = this_thread().kept[static_cast<std::size_t>(kind)];
+    kept_object& place = this_thread().kept[static_cast<size_t>(kind)];
     const kept_object taken = place;
     place = {};
     return taken;
@@ -194,7 +194,7 @@ inline void keep(kept_kind kind, const kept_object& object) noexcept {
     static thread_local thread_end end;
     static_cast<void>(end);
 #endif
-    kept_object& place = state.kept[static_cast<std::size_t>(kind)];
+    kept_object& place = state.kept[static_cast<size_t>(kind)];
     if (place.object != nullptr) {
         place.destroy(place.object);
     }

@@ -5,13 +5,12 @@
 #define ZTENSOR_DETAIL_OS_TASKS_HPP
 
 #include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/executor.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -108,7 +107,7 @@ private:
             leave();
         }
 
-        const std::uint64_t process = process_id();
+        const uint64_t process = process_id();
 
     private:
         /// executor::submit() of a function that may run after the call has ended: the module that contains it, such as
@@ -149,8 +148,8 @@ private:
         void* const context_;
         os_mutex mutex_;
         os_condition idle_;
-        std::size_t references_ = 1; ///< the group's, and those of threads that were submitted
-        std::size_t active_ = 0;
+        size_t references_ = 1; ///< the group's, and those of threads that were submitted
+        size_t active_ = 0;
         bool is_joined_ = false;
     };
 
@@ -162,7 +161,7 @@ private:
 
 /// Runs `run(context)`, which must not throw, on the caller's thread and on up to `helpers` threads of the executor.
 /// Returns when all have returned.
-ZTENSOR_COLD inline void run_with_helpers(task_group::task run, void* context, std::size_t helpers) noexcept {
+ZTENSOR_COLD inline void run_with_helpers(task_group::task run, void* context, size_t helpers) noexcept {
     task_group group(run, context);
     while (helpers != 0 && group.spawn()) {
         --helpers;
@@ -217,16 +216,16 @@ private:
 
 /// How many threads a call works on that wants `threads` and has `most` things to do at once. Work in the middle of
 /// other work gets one: the others are busy, or were not wanted.
-[[nodiscard]] inline std::size_t useful_threads(unsigned threads, std::size_t most) noexcept {
-    return most > 1 && threads != 1 && !is_at_work() ? (std::min<std::size_t>)(threads_for(threads), most) : 1;
+[[nodiscard]] inline size_t useful_threads(unsigned threads, size_t most) noexcept {
+    return most > 1 && threads != 1 && !is_at_work() ? (std::min<size_t>)(threads_for(threads), most) : 1;
 }
 
 /// Calls `work()` on up to `threads` threads at once (0: as many as make sense), of which the caller's is one. Each
 /// call should go on until nothing is left to begin: threads that come late find what is left. Returns when all have
 /// returned; throws what the first threw that did.
 template <class Work>
-void run_in_parallel(unsigned threads, std::size_t most, Work&& work) {
-    const std::size_t wanted = useful_threads(threads, most);
+void run_in_parallel(unsigned threads, size_t most, Work&& work) {
+    const size_t wanted = useful_threads(threads, most);
     struct guarded_work {
         std::remove_reference_t<Work>& work;
         first_exception failure;
@@ -244,15 +243,15 @@ void run_in_parallel(unsigned threads, std::size_t most, Work&& work) {
 /// caller's is one. Returns when all have returned. Where one throws, the others end what they have begun, no more is
 /// begun, and the exception is thrown here.
 template <class Work>
-void for_each_in_parallel(std::size_t count, unsigned threads, Work&& work) {
-    std::atomic<std::size_t> next{0};
+void for_each_in_parallel(size_t count, unsigned threads, Work&& work) {
+    std::atomic<size_t> next{0};
     run_in_parallel(threads, count, [&] {
         struct end_of_all {
-            std::atomic<std::size_t>& next;
-            std::size_t count;
+            std::atomic<size_t>& next;
+            size_t count;
             ~end_of_all() { next = count; } // reached, or nothing more is to be begun
         } const at_end{next, count};
-        for (std::size_t i = next++; i < count; i = next++) {
+        for (size_t i = next++; i < count; i = next++) {
             work(i);
         }
     });
@@ -268,7 +267,7 @@ void for_each_in_parallel(std::size_t count, unsigned threads, Work&& work) {
 class ordered_queue {
 public:
     /// Must not throw. `slot` is below `at_once` and differs between tasks that run at the same time.
-    using task = void (*)(void* context, std::size_t number, std::size_t slot);
+    using task = void (*)(void* context, size_t number, size_t slot);
 
     ordered_queue() noexcept = default;
     ordered_queue(const ordered_queue&) = delete;
@@ -284,7 +283,7 @@ public:
 
     /// Must precede the first task: each is run(context, its number, its slot). With `at_once` of 1, one thread is
     /// asked for; else the caller is one of `at_once`. False if memory is short.
-    [[nodiscard]] ZTENSOR_COLD bool begin(task run, void* context, std::size_t at_once = 1) noexcept {
+    [[nodiscard]] ZTENSOR_COLD bool begin(task run, void* context, size_t at_once = 1) noexcept {
         tasks_ = new (std::nothrow) task_list(run, context, at_once);
         return tasks_ != nullptr;
     }
@@ -299,7 +298,7 @@ public:
 
     /// Returns when fewer than `count` (at least 1) tasks are left, the oldest of those submitted being done. False if
     /// the caller had to run some. A forked child does not wait, for tasks that are never done.
-    bool wait_below(std::size_t count) noexcept { return tasks_ == nullptr || !is_ours() || tasks_->wait_below(count); }
+    bool wait_below(size_t count) noexcept { return tasks_ == nullptr || !is_ours() || tasks_->wait_below(count); }
 
     /// False in a child process that was forked off since.
     [[nodiscard]] bool is_ours() const noexcept { return process_ == process_id(); }
@@ -308,8 +307,8 @@ private:
     /// On the heap, so that a forked child can leave it as it is.
     class task_list {
     public:
-        task_list(task run, void* context, std::size_t at_once) noexcept
-            : run_(run), context_(context), at_once_(at_once), most_helpers_((std::max<std::size_t>)(at_once - 1, 1)) {}
+        task_list(task run, void* context, size_t at_once) noexcept
+            : run_(run), context_(context), at_once_(at_once), most_helpers_((std::max<size_t>)(at_once - 1, 1)) {}
 
         void submit() noexcept {
             mutex_.lock();
@@ -323,7 +322,7 @@ private:
             }
         }
 
-        bool wait_below(std::size_t count) noexcept {
+        bool wait_below(size_t count) noexcept {
             bool has_help = true;
             const os_lock lock(mutex_);
             while (submitted_ - first_unfinished() >= count) {
@@ -340,8 +339,8 @@ private:
     private:
         /// A task that is being run, on the stack of the thread that runs it.
         struct running_task {
-            std::size_t number;
-            std::size_t slot;
+            size_t number;
+            size_t slot;
             running_task* next;
         };
 
@@ -377,8 +376,8 @@ private:
         }
 
         /// All tasks with smaller numbers are done.
-        [[nodiscard]] std::size_t first_unfinished() const noexcept {
-            std::size_t first = next_;
+        [[nodiscard]] size_t first_unfinished() const noexcept {
+            size_t first = next_;
             for (const running_task* each = first_running_; each != nullptr; each = each->next) {
                 first = (std::min)(first, each->number);
             }
@@ -387,20 +386,20 @@ private:
 
         const task run_;
         void* const context_;
-        const std::size_t at_once_;
-        const std::size_t most_helpers_;
+        const size_t at_once_;
+        const size_t most_helpers_;
         os_mutex mutex_; ///< of all that follows but the group
         os_condition done_;
-        std::size_t submitted_ = 0;
-        std::size_t next_ = 0; ///< to be run
-        std::size_t running_ = 0;
-        std::size_t helpers_ = 0; ///< threads that are at work here, or asked for
+        size_t submitted_ = 0;
+        size_t next_ = 0; ///< to be run
+        size_t running_ = 0;
+        size_t helpers_ = 0; ///< threads that are at work here, or asked for
         running_task* first_running_ = nullptr;
         task_group group_{[](void* self) { static_cast<task_list*>(self)->help(); },
                           this}; ///< joined before all else goes
     };
 
-    const std::uint64_t process_ = process_id();
+    const uint64_t process_ = process_id();
     task_list* tasks_ = nullptr;
 };
 
@@ -409,8 +408,8 @@ private:
 // Prefaulting: a second thread makes the pages of new memory, while the caller fills those at its front.
 
 /// Room for `count` elements in memory that has a reserve(): in huge pages, if it is much.
-inline span<std::byte> reserve_large(element_memory elements, std::size_t count, std::size_t element_bytes) {
-    auto* const room = static_cast<std::byte*>(elements.reserve(elements.owner, count));
+inline span<byte> reserve_large(element_memory elements, size_t count, size_t element_bytes) {
+    auto* const room = static_cast<byte*>(elements.reserve(elements.owner, count));
     advise_large_memory(room, count * element_bytes);
     return {room, count * element_bytes};
 }
@@ -422,8 +421,8 @@ inline span<std::byte> reserve_large(element_memory elements, std::size_t count,
 /// for the page that is being made.
 class prefault {
 public:
-    prefault(span<std::byte> memory, unsigned threads) noexcept : memory_(memory) {
-        constexpr std::size_t least_bytes = 4 * huge_page_bytes;
+    prefault(span<byte> memory, unsigned threads) noexcept : memory_(memory) {
+        constexpr size_t least_bytes = 4 * huge_page_bytes;
         if (memory.size() >= least_bytes && useful_threads(threads, 2) > 1 && is_untouched(memory)) {
             static_cast<void>(group_.spawn());
         }
@@ -437,10 +436,10 @@ private:
         if (thread_mark() == filler_) {
             return; // the executor runs it at once, on the thread that fills
         }
-        const std::size_t before = bytes_to_multiple(memory_.data(), huge_page_bytes);
-        for (std::size_t end = memory_.size(); end > before && !is_filled_.load(std::memory_order_relaxed);) {
-            const std::size_t begin = before + (end - before - 1) / huge_page_bytes * huge_page_bytes;
-            const span<std::byte> pages = memory_.subspan(begin, end - begin);
+        const size_t before = bytes_to_multiple(memory_.data(), huge_page_bytes);
+        for (size_t end = memory_.size(); end > before && !is_filled_.load(std::memory_order_relaxed);) {
+            const size_t begin = before + (end - before - 1) / huge_page_bytes * huge_page_bytes;
+            const span<byte> pages = memory_.subspan(begin, end - begin);
             if (!is_untouched(pages)) {
                 return;
             }
@@ -449,7 +448,7 @@ private:
         }
     }
 
-    span<std::byte> memory_;
+    span<byte> memory_;
     const void* filler_ = thread_mark();
     std::atomic<bool> is_filled_{false};
     task_group group_{[](void* self) { static_cast<prefault*>(self)->make_until_met(); }, this};

@@ -21,21 +21,17 @@
 #pragma pop_macro("NOMINMAX")
 
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -72,10 +68,10 @@ namespace detail {
 }
 
 /// The path for error messages, in UTF-8. What is not Unicode becomes U+FFFD.
-[[nodiscard]] inline std::string path_text(const native_path& path) {
+[[nodiscard]] inline string path_text(const native_path& path) {
     const int length = static_cast<int>(path.size());
     const int needed = ::WideCharToMultiByte(CP_UTF8, 0, path.data(), length, nullptr, 0, nullptr, nullptr);
-    std::string text(static_cast<std::size_t>(needed > 0 ? needed : 0), '\0');
+    string text(static_cast<size_t>(needed > 0 ? needed : 0), '\0');
     ::WideCharToMultiByte(CP_UTF8, 0, path.data(), length, text.data(), needed, nullptr, nullptr);
     return text;
 }
@@ -99,12 +95,12 @@ namespace detail {
 }
 
 /// Paths this long, and longer ones, need a prefix; a directory's may have 12 characters fewer than a file's 260.
-inline constexpr std::size_t long_path_size = 248;
+inline constexpr size_t long_path_size = 248;
 
 /// What takes the place of the first `replaced` characters of an absolute path, so that it may have 32767 characters.
 struct long_path_prefix {
     std::wstring_view text;
-    std::size_t replaced;
+    size_t replaced;
 };
 [[nodiscard]] inline long_path_prefix prefix_of(std::wstring_view absolute) noexcept {
     const std::wstring_view start = absolute.substr(0, 4);
@@ -132,17 +128,17 @@ struct long_path_prefix {
 }
 
 /// The number of 64 bits that the system gives in two halves.
-[[nodiscard]] inline std::uint64_t whole(DWORD high, DWORD low) noexcept {
-    return (static_cast<std::uint64_t>(high) << 32) | low;
+[[nodiscard]] inline uint64_t whole(DWORD high, DWORD low) noexcept {
+    return (static_cast<uint64_t>(high) << 32) | low;
 }
 
 /// A number that hardly any other call gives, here or in another process.
-[[nodiscard]] inline std::uint64_t clock_ticks() noexcept {
+[[nodiscard]] inline uint64_t clock_ticks() noexcept {
     LARGE_INTEGER ticks = {};
     ::QueryPerformanceCounter(&ticks);
     FILETIME now = {};
     ::GetSystemTimeAsFileTime(&now);
-    return static_cast<std::uint64_t>(ticks.QuadPart) ^ (whole(now.dwHighDateTime, now.dwLowDateTime) << 20);
+    return static_cast<uint64_t>(ticks.QuadPart) ^ (whole(now.dwHighDateTime, now.dwLowDateTime) << 20);
 }
 
 /// Seconds of a clock that is never set.
@@ -153,7 +149,7 @@ struct long_path_prefix {
     return static_cast<double>(ticks.QuadPart) / static_cast<double>(ticks_each_second.QuadPart);
 }
 
-[[nodiscard]] inline std::uint64_t process_id() noexcept {
+[[nodiscard]] inline uint64_t process_id() noexcept {
     return ::GetCurrentProcessId();
 }
 
@@ -180,10 +176,10 @@ struct closed_at_end {
     ~closed_at_end() { ::CloseHandle(handle); }
 };
 
-[[nodiscard]] inline std::int64_t nanoseconds_since_1970(const FILETIME& time) noexcept {
-    constexpr std::int64_t nanoseconds_per_tick = 100;
-    constexpr std::int64_t ticks_from_1601 = 116'444'736'000'000'000;
-    return (static_cast<std::int64_t>(whole(time.dwHighDateTime, time.dwLowDateTime)) - ticks_from_1601) *
+[[nodiscard]] inline int64_t nanoseconds_since_1970(const FILETIME& time) noexcept {
+    constexpr int64_t nanoseconds_per_tick = 100;
+    constexpr int64_t ticks_from_1601 = 116'444'736'000'000'000;
+    return (static_cast<int64_t>(whole(time.dwHighDateTime, time.dwLowDateTime)) - ticks_from_1601) *
            nanoseconds_per_tick;
 }
 
@@ -242,8 +238,8 @@ public:
                                                                : os_answer<file_status>{{}, failure};
     }
 
-    os_answer<std::size_t> read(os_handle file, std::uint64_t offset, span<std::byte> destination) override {
-        if (offset > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)())) {
+    os_answer<size_t> read(os_handle file, uint64_t offset, span<byte> destination) override {
+        if (offset > static_cast<uint64_t>((std::numeric_limits<int64_t>::max)())) {
             return {}; // after the end of any file
         }
         OVERLAPPED place = {};
@@ -259,7 +255,7 @@ public:
 
     std::error_code close(os_handle file) override { return failed_if(!::CloseHandle(file)); }
 
-    os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override {
+    os_answer<bytes_view> map(os_handle file, size_t size_bytes) override {
         const os_handle section = ::CreateFileMappingW(file, nullptr, PAGE_READONLY, 0, 0, nullptr);
         if (section == nullptr) {
             return {{}, last_error()};
@@ -267,7 +263,7 @@ public:
         const void* const address = ::MapViewOfFile(section, FILE_MAP_READ, 0, 0, size_bytes);
         const std::error_code failure = failed_if(address == nullptr);
         ::CloseHandle(section); // the view keeps the section alive
-        return {bytes_view(static_cast<const std::byte*>(address), size_bytes), failure};
+        return {bytes_view(static_cast<const byte*>(address), size_bytes), failure};
     }
 
     void unmap(bytes_view mapped) noexcept override { ::UnmapViewOfFile(mapped.data()); }
@@ -389,14 +385,14 @@ struct rename_request {
 };
 
 /// Since 1970, as file_status::modified_nanoseconds.
-[[nodiscard]] inline std::int64_t wall_clock_seconds() noexcept {
+[[nodiscard]] inline int64_t wall_clock_seconds() noexcept {
     FILETIME now = {};
     ::GetSystemTimeAsFileTime(&now);
     return nanoseconds_since_1970(now) / 1'000'000'000;
 }
 
 /// Owners are not told apart: file_status has none either.
-[[nodiscard]] inline std::uint32_t process_user() noexcept {
+[[nodiscard]] inline uint32_t process_user() noexcept {
     return 0;
 }
 
@@ -406,9 +402,9 @@ struct rename_request {
     constexpr auto file_rename_info_ex = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);
 
     const native_path to = system_path(target);
-    const std::size_t name_bytes = to.size() * sizeof(wchar_t);
+    const size_t name_bytes = to.size() * sizeof(wchar_t);
     const rename_request head = {replace_if_exists | posix_semantics, nullptr, static_cast<DWORD>(name_bytes), {}};
-    std::vector<std::byte> request(sizeof(rename_request) + name_bytes); // with room for the closing zero
+    vector<byte> request(sizeof(rename_request) + name_bytes); // with room for the closing zero
     std::memcpy(request.data(), &head, sizeof head);
     std::memcpy(request.data() + offsetof(rename_request, name), to.c_str(), name_bytes);
     const auto [file, failure] = // behind all that takes memory, since nobody else would close it
@@ -451,8 +447,8 @@ public:
     }
 
     // Not by std::filesystem, whose iterators end the program where memory runs out.
-    os_answer<std::vector<native_path>> list(const os_directory& directory) override {
-        os_answer<std::vector<native_path>> names;
+    os_answer<vector<native_path>> list(const os_directory& directory) override {
+        os_answer<vector<native_path>> names;
         const native_path pattern = joined_path(directory.path, L"*");
         WIN32_FIND_DATAW entry = {};
         const HANDLE found = ::FindFirstFileW(system_path(pattern).c_str(), &entry);
@@ -475,11 +471,11 @@ public:
         return names;
     }
 
-    os_answer<os_handle> create_in(const os_directory& directory, const native_path& name, std::uint32_t) override {
+    os_answer<os_handle> create_in(const os_directory& directory, const native_path& name, uint32_t) override {
         return open_handle(joined_path(directory.path, name), GENERIC_READ | GENERIC_WRITE,
                            FILE_SHARE_READ | FILE_SHARE_DELETE, CREATE_NEW);
     }
-    os_answer<os_handle> create_unnamed_in(const os_directory&, std::uint32_t) override {
+    os_answer<os_handle> create_unnamed_in(const os_directory&, uint32_t) override {
         return {no_handle, not_supported()};
     }
     std::error_code link_in(os_handle, const os_directory&, const native_path&) override { return not_supported(); }
@@ -498,13 +494,13 @@ public:
     }
     os_answer<os_handle> duplicate(os_handle) override { return {no_handle, not_supported()}; }
 
-    std::error_code seek(os_handle file, std::uint64_t offset) override {
+    std::error_code seek(os_handle file, uint64_t offset) override {
         LARGE_INTEGER place = {};
         place.QuadPart = static_cast<LONGLONG>(offset);
         return failed_if(!::SetFilePointerEx(file, place, nullptr, FILE_BEGIN));
     }
 
-    os_answer<std::size_t> write(os_handle file, bytes_view bytes) override {
+    os_answer<size_t> write(os_handle file, bytes_view bytes) override {
         DWORD moved = 0;
         if (!::WriteFile(file, bytes.data(), static_cast<DWORD>(bytes.size()), &moved, nullptr)) {
             return {0, last_error()};
@@ -512,22 +508,20 @@ public:
         return {moved, {}};
     }
 
-    std::error_code set_permissions(os_handle, std::uint32_t) override { return {}; }
-    std::error_code set_owner(os_handle, std::uint32_t, std::uint32_t) override { return {}; }
-    os_answer<std::string> access_list_in(const os_directory&, const native_path&) override { return {}; }
-    std::error_code set_access_list(os_handle, const std::string&) override { return {}; }
+    std::error_code set_permissions(os_handle, uint32_t) override { return {}; }
+    std::error_code set_owner(os_handle, uint32_t, uint32_t) override { return {}; }
+    os_answer<string> access_list_in(const os_directory&, const native_path&) override { return {}; }
+    std::error_code set_access_list(os_handle, const string&) override { return {}; }
 
-    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override {
+    std::error_code truncate(os_handle file, uint64_t size_bytes) override {
         const std::error_code failure = seek(file, size_bytes);
         return failure ? failure : failed_if(!::SetEndOfFile(file));
     }
 
-    std::error_code reserve(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
-    std::error_code begin_sync(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
+    std::error_code reserve(os_handle, uint64_t, uint64_t) override { return not_supported(); }
+    std::error_code begin_sync(os_handle, uint64_t, uint64_t) override { return not_supported(); }
     std::error_code set_direct(os_handle, bool) override { return not_supported(); }
-    os_answer<std::size_t> copy(os_handle, std::uint64_t, os_handle, std::size_t) override {
-        return {0, not_supported()};
-    }
+    os_answer<size_t> copy(os_handle, uint64_t, os_handle, size_t) override { return {0, not_supported()}; }
 
     std::error_code sync(os_handle file) override { return failed_if(!::FlushFileBuffers(file)); }
 

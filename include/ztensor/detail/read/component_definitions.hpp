@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_READ_COMPONENT_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/verify.hpp>
 
@@ -22,7 +23,7 @@ ZTENSOR_INLINE const component_record& component_access::record_of(const compone
 ZTENSOR_INLINE const object_record& component_access::object_record_of(const component_view& component) noexcept {
     return *component.object_;
 }
-ZTENSOR_INLINE std::string_view component_access::object_of(const component_view& component) noexcept {
+ZTENSOR_INLINE string_view component_access::object_of(const component_view& component) noexcept {
     return component.file_->index.text(component.object_->name);
 }
 ZTENSOR_INLINE error component_access::located(const component_view& component, error why) noexcept {

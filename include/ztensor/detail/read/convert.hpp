@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/dtype.hpp>
@@ -17,12 +18,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <limits>
-#include <optional>
-#include <string_view>
 #include <type_traits>
 
 namespace ztensor {
@@ -68,7 +65,7 @@ using narrow_values = std::array<float, 64>;
 
 [[nodiscard]] constexpr std::array<narrow_values, narrow_types.size()> values_of_narrow_types() noexcept {
     std::array<narrow_values, narrow_types.size()> all{};
-    for (std::size_t row = 0; row < all.size(); ++row) {
+    for (size_t row = 0; row < all.size(); ++row) {
         all[row] = values_of(narrow_types[row]);
     }
     return all;
@@ -79,22 +76,22 @@ inline constexpr std::array<narrow_values, narrow_types.size()> all_narrow_value
 
 /// Of a row of `narrow_types`.
 [[nodiscard]] inline const narrow_values& find_narrow_values(const narrow_type_facts& type) noexcept {
-    return all_narrow_values[static_cast<std::size_t>(&type - narrow_types.data())];
+    return all_narrow_values[static_cast<size_t>(&type - narrow_types.data())];
 }
 
 /// Bytes that hold so many elements, the last of them as far as needed.
-[[nodiscard]] constexpr std::uint64_t bytes_of_narrow(const narrow_type_facts& type, std::uint64_t count) noexcept {
+[[nodiscard]] constexpr uint64_t bytes_of_narrow(const narrow_type_facts& type, uint64_t count) noexcept {
     return count / 8 * type.bits + (count % 8 * type.bits + 7) / 8; // does not overflow
 }
 
 /// Elements that so many bytes have room for, which are of memory.
-[[nodiscard]] constexpr std::uint64_t narrow_in_bytes(const narrow_type_facts& type, std::uint64_t bytes) noexcept {
+[[nodiscard]] constexpr uint64_t narrow_in_bytes(const narrow_type_facts& type, uint64_t bytes) noexcept {
     return bytes / type.bits * 8 + bytes % type.bits * 8 / type.bits;
 }
 
 /// The bits of one element; there are bytes for it.
-[[nodiscard]] inline unsigned pattern_at(const narrow_type_facts& type, bytes_view packed, std::uint64_t at) noexcept {
-    const auto first = static_cast<std::size_t>(at / 8 * type.bits + at % 8 * type.bits / 8);
+[[nodiscard]] inline unsigned pattern_at(const narrow_type_facts& type, bytes_view packed, uint64_t at) noexcept {
+    const auto first = static_cast<size_t>(at / 8 * type.bits + at % 8 * type.bits / 8);
     const auto shift = static_cast<unsigned>(at % 8 * type.bits % 8);
     unsigned bits = std::to_integer<unsigned>(packed[first]);
     if (shift + type.bits > 8) {
@@ -107,7 +104,7 @@ inline constexpr std::array<narrow_values, narrow_types.size()> all_narrow_value
 template <class To>
 void expand_narrow(const narrow_type_facts& type, bytes_view packed, span<To> numbers) noexcept {
     const narrow_values& values = find_narrow_values(type);
-    std::size_t position = 0;
+    size_t position = 0;
     for (To& each : numbers) {
         each = static_cast<To>(values[pattern_at(type, packed, position++)]);
     }
@@ -130,18 +127,18 @@ void expand_narrow(const narrow_type_facts& type, bytes_view packed, span<To> nu
 }
 
 /// How many elements the index part of a sparse object of version 2 counts.
-[[nodiscard]] inline std::optional<std::uint64_t> count_entries(const manifest& index, const object_record& object,
-                                                                std::string_view role, std::uint64_t of_each) noexcept {
+[[nodiscard]] inline optional<uint64_t> count_entries(const manifest& index, const object_record& object,
+                                                      string_view role, uint64_t of_each) noexcept {
     const component_record* const indices = find_component(index, object, role);
     const bool is_known = indices != nullptr && indices->dtype && of_each != 0;
-    const std::optional<std::uint64_t> bytes = is_known ? indices->decoded_length() : std::nullopt;
-    return bytes ? std::optional(*bytes / (width_bytes(*indices->dtype) * of_each)) : std::nullopt;
+    const optional<uint64_t> bytes = is_known ? indices->decoded_length() : std::nullopt;
+    return bytes ? optional(*bytes / (width_bytes(*indices->dtype) * of_each)) : std::nullopt;
 }
 
 /// How many elements a part holds, where its layout says so.
-[[nodiscard]] inline std::optional<std::uint64_t> stated_elements(const manifest& index, const object_record& object,
-                                                                  const component_record& part) noexcept {
-    const std::string_view role = role_name(index, part);
+[[nodiscard]] inline optional<uint64_t> stated_elements(const manifest& index, const object_record& object,
+                                                        const component_record& part) noexcept {
+    const string_view role = role_name(index, part);
     if (role == "data" && (object.format == format::dense || object.format == format::mx)) {
         return index.element_count_of(object);
     }
@@ -155,14 +152,14 @@ void expand_narrow(const narrow_type_facts& type, bytes_view packed, span<To> nu
 }
 
 /// The same of packed elements; all that there is room for, where nobody says how many.
-[[nodiscard]] inline std::uint64_t count_packed(const manifest& index, const object_record& object,
-                                                const component_record& part, const narrow_type_facts& type,
-                                                std::uint64_t bytes) noexcept {
+[[nodiscard]] inline uint64_t count_packed(const manifest& index, const object_record& object,
+                                           const component_record& part, const narrow_type_facts& type,
+                                           uint64_t bytes) noexcept {
     return stated_elements(index, object, part).value_or(narrow_in_bytes(type, bytes));
 }
 
 /// Errors: size_mismatch.
-inline result<void> check_packed_size(const narrow_type_facts& type, std::uint64_t bytes, std::uint64_t count) {
+inline result<void> check_packed_size(const narrow_type_facts& type, uint64_t bytes, uint64_t count) {
     return bytes == bytes_of_narrow(type, count)
                ? result<void>()
                : fail(errc::size_mismatch, "{} bytes don't hold {} packed elements", {bytes, count});
@@ -170,7 +167,7 @@ inline result<void> check_packed_size(const narrow_type_facts& type, std::uint64
 
 /// Nothing stands behind the last of `count` elements, where that is not to be. Errors: size_mismatch, bad_padding.
 inline result<void> check_packed(const component_record& part, const narrow_type_facts& type, bytes_view packed,
-                                 std::uint64_t count) {
+                                 uint64_t count) {
     ZTENSOR_TRY(check_packed_size(type, packed.size(), count));
     const bool has_padding = count < narrow_in_bytes(type, packed.size());
     if (has_checked_padding(part) && has_padding && pattern_at(type, packed, count) != 0) {
@@ -186,7 +183,7 @@ inline result<void> check_packed(const component_record& part, const narrow_type
 
 /// A stored bool, which is no C++ bool: its byte may hold anything.
 struct bool_byte {
-    std::uint8_t byte = 0;
+    uint8_t byte = 0;
     explicit operator float() const noexcept { return byte != 0 ? 1.0F : 0.0F; }
     explicit operator double() const noexcept { return byte != 0 ? 1.0 : 0.0; }
 };
@@ -195,12 +192,12 @@ struct bool_byte {
 /// A block of known length that nothing else can point to is what GCC vectorises at -O2; larger ones gain nothing.
 template <class Stored, class To>
 void convert_each(bytes_view source, span<To> destination) noexcept {
-    constexpr std::size_t block_elements = 256;
+    constexpr size_t block_elements = 256;
     Stored block[block_elements];
-    std::size_t done = 0;
+    size_t done = 0;
     for (; destination.size() - done >= block_elements; done += block_elements) {
         std::memcpy(block, source.data() + done * sizeof(Stored), sizeof(block));
-        for (std::size_t i = 0; i < block_elements; ++i) {
+        for (size_t i = 0; i < block_elements; ++i) {
             destination[done + i] = static_cast<To>(block[i]);
         }
     }
@@ -230,9 +227,9 @@ __attribute__((target("avx"), always_inline)) inline void store_eight(float* des
 }
 
 template <number_store Store>
-__attribute__((target("avx2"))) inline std::size_t convert_bfloats_avx2(bytes_view source,
-                                                                        span<float> destination) noexcept {
-    std::size_t done = 0;
+__attribute__((target("avx2"))) inline size_t convert_bfloats_avx2(bytes_view source,
+                                                                   span<float> destination) noexcept {
+    size_t done = 0;
     for (; destination.size() - done >= 16; done += 16) {
         const void* const from = source.data() + done * sizeof(bfloat16);
         const __m256i patterns = _mm256_loadu_si256(static_cast<const __m256i*>(from));
@@ -248,9 +245,9 @@ __attribute__((target("avx2"))) inline std::size_t convert_bfloats_avx2(bytes_vi
 }
 
 template <number_store Store>
-__attribute__((target("avx,f16c"))) inline std::size_t convert_halves_f16c(bytes_view source,
-                                                                           span<float> destination) noexcept {
-    std::size_t done = 0;
+__attribute__((target("avx,f16c"))) inline size_t convert_halves_f16c(bytes_view source,
+                                                                      span<float> destination) noexcept {
+    size_t done = 0;
     for (; destination.size() - done >= 8; done += 8) {
         const void* const halves = source.data() + done * sizeof(float16);
         store_eight<Store>(destination.data() + done,
@@ -260,7 +257,7 @@ __attribute__((target("avx,f16c"))) inline std::size_t convert_halves_f16c(bytes
 }
 
 template <number_store Store>
-[[nodiscard]] std::size_t convert_wide(bytes_view source, dtype storage, span<float> destination) noexcept {
+[[nodiscard]] size_t convert_wide(bytes_view source, dtype storage, span<float> destination) noexcept {
     if (storage == dtype::bf16) {
         return host_cpu().avx2 ? convert_bfloats_avx2<Store>(source, destination) : 0;
     }
@@ -268,20 +265,20 @@ template <number_store Store>
 }
 #else
 template <number_store>
-[[nodiscard]] constexpr std::size_t convert_wide(bytes_view, dtype, span<float>) noexcept {
+[[nodiscard]] constexpr size_t convert_wide(bytes_view, dtype, span<float>) noexcept {
     return 0;
 }
 #endif
 
 /// As convert_wide() does, behind what comes before the first aligned place.
 template <class Stored>
-[[nodiscard]] std::size_t convert_past_cache(bytes_view source, dtype storage, span<float> destination) noexcept {
-    constexpr std::size_t alignment = 32;
+[[nodiscard]] size_t convert_past_cache(bytes_view source, dtype storage, span<float> destination) noexcept {
+    constexpr size_t alignment = 32;
     const auto before = bytes_to_multiple(destination.data(), alignment) / sizeof(float);
-    const std::size_t first = (std::min<std::size_t>)(before, destination.size());
+    const size_t first = (std::min<size_t>)(before, destination.size());
     convert_each<Stored>(source.first(first * sizeof(Stored)), destination.first(first));
-    const std::size_t done = convert_wide<number_store::past_cache>(source.subspan(first * sizeof(Stored)), storage,
-                                                                    destination.subspan(first));
+    const size_t done = convert_wide<number_store::past_cache>(source.subspan(first * sizeof(Stored)), storage,
+                                                               destination.subspan(first));
     finish_past_cache();
     return first + done;
 }
@@ -289,7 +286,7 @@ template <class Stored>
 /// Of 16-bit floats.
 template <class Stored, class To>
 void convert_short_floats(bytes_view source, dtype storage, span<To> destination, number_store store) noexcept {
-    std::size_t done = 0;
+    size_t done = 0;
     if constexpr (std::is_same_v<To, float>) {
         if (store == number_store::past_cache) {
             done = convert_past_cache<Stored>(source, storage, destination);
@@ -309,8 +306,8 @@ template <class Float8>
 [[nodiscard]] const float8_values& values_of() noexcept {
     static const float8_values values = [] {
         float8_values made;
-        for (std::size_t bits = 0; bits < 256; ++bits) {
-            made.of[bits] = static_cast<float>(Float8::from_bits(static_cast<std::uint8_t>(bits)));
+        for (size_t bits = 0; bits < 256; ++bits) {
+            made.of[bits] = static_cast<float>(Float8::from_bits(static_cast<uint8_t>(bits)));
         }
         return made;
     }();
@@ -321,8 +318,8 @@ template <class Float8>
 [[nodiscard]] inline const float8_values& values_of_e8m0() noexcept {
     static const float8_values values = [] {
         float8_values made;
-        for (std::uint32_t exponent = 0; exponent < 255; ++exponent) {
-            const std::uint32_t bits = exponent != 0 ? exponent << 23 : 1u << 22; // 2^-127 is no normal number
+        for (uint32_t exponent = 0; exponent < 255; ++exponent) {
+            const uint32_t bits = exponent != 0 ? exponent << 23 : 1u << 22; // 2^-127 is no normal number
             std::memcpy(&made.of[exponent], &bits, sizeof bits);
         }
         made.of[255] = std::numeric_limits<float>::quiet_NaN();
@@ -332,14 +329,14 @@ template <class Float8>
 }
 
 template <class... Float8>
-[[nodiscard]] const float8_values* find_float8_among(std::string_view logical_type, element_types<Float8...>) noexcept {
+[[nodiscard]] const float8_values* find_float8_among(string_view logical_type, element_types<Float8...>) noexcept {
     const float8_values* found = nullptr;
     ((found = logical_type == element_traits<Float8>::type ? &values_of<Float8>() : found), ...);
     return found;
 }
 
 /// The values of the 8-bit float of that name; null for any other logical type.
-[[nodiscard]] inline const float8_values* find_float8(std::string_view logical_type) noexcept {
+[[nodiscard]] inline const float8_values* find_float8(string_view logical_type) noexcept {
     return logical_type == "f8_e8m0" ? &values_of_e8m0() : find_float8_among(logical_type, float8_types());
 }
 
@@ -355,21 +352,21 @@ void convert_stored(bytes_view source, dtype storage, span<To> destination, numb
     case dtype::bf16:
         return convert_short_floats<bfloat16>(source, storage, destination, store);
     case dtype::i64:
-        return convert_each<std::int64_t>(source, destination);
+        return convert_each<int64_t>(source, destination);
     case dtype::i32:
-        return convert_each<std::int32_t>(source, destination);
+        return convert_each<int32_t>(source, destination);
     case dtype::i16:
-        return convert_each<std::int16_t>(source, destination);
+        return convert_each<int16_t>(source, destination);
     case dtype::i8:
-        return convert_each<std::int8_t>(source, destination);
+        return convert_each<int8_t>(source, destination);
     case dtype::u64:
-        return convert_each<std::uint64_t>(source, destination);
+        return convert_each<uint64_t>(source, destination);
     case dtype::u32:
-        return convert_each<std::uint32_t>(source, destination);
+        return convert_each<uint32_t>(source, destination);
     case dtype::u16:
-        return convert_each<std::uint16_t>(source, destination);
+        return convert_each<uint16_t>(source, destination);
     case dtype::u8:
-        return convert_each<std::uint8_t>(source, destination);
+        return convert_each<uint8_t>(source, destination);
     case dtype::boolean:
         return convert_each<bool_byte>(source, destination);
     }
@@ -378,12 +375,10 @@ void convert_stored(bytes_view source, dtype storage, span<To> destination, numb
 /// Four at a time, by one load and one store, which is as fast as memory for floats.
 template <class To>
 void convert_float8(bytes_view source, const float8_values& values, span<To> destination) noexcept {
-    const auto value_of = [&](std::byte pattern) {
-        return static_cast<To>(values.of[std::to_integer<std::size_t>(pattern)]);
-    };
-    std::size_t done = 0;
+    const auto value_of = [&](byte pattern) { return static_cast<To>(values.of[std::to_integer<size_t>(pattern)]); };
+    size_t done = 0;
     for (; destination.size() - done >= 4; done += 4) {
-        std::byte block[4];
+        byte block[4];
         std::memcpy(block, source.data() + done, sizeof(block));
         const To numbers[4] = {value_of(block[0]), value_of(block[1]), value_of(block[2]), value_of(block[3])};
         std::memcpy(destination.data() + done, numbers, sizeof(numbers));
@@ -417,7 +412,7 @@ void convert_all(bytes_view source, dtype storage, const float8_values* values, 
 /// Whether elements of this type are single numbers that this header can convert. An empty logical type, or one that
 /// repeats the name of the storage type, means the stored elements themselves. Errors: unsupported_type for complex and
 /// unknown logical types, which it names; type_mismatch for a logical type over the wrong storage.
-inline result<void> check_convertible(dtype storage, std::string_view logical_type) {
+inline result<void> check_convertible(dtype storage, string_view logical_type) {
     if (logical_type.empty() || logical_type == name(storage)) {
         return {};
     }
@@ -441,18 +436,18 @@ inline result<void> check_convertible(dtype storage, std::string_view logical_ty
 /// Makes integers of 64 bits such that a double holds each, and that this is rounded to fewer bits as the integer would
 /// be: of more than 53 significant bits, the last one kept also stands for all that are dropped. To round to a double
 /// first, and then once more, could end at the wrong neighbour.
-inline void shorten_for_double(span<std::byte> integers, bool are_signed) noexcept {
-    constexpr std::uint64_t end_of_exact = std::uint64_t{1} << 53;
-    for (std::size_t at = 0; at < integers.size(); at += sizeof(std::uint64_t)) {
-        std::uint64_t bits = 0;
+inline void shorten_for_double(span<byte> integers, bool are_signed) noexcept {
+    constexpr uint64_t end_of_exact = uint64_t{1} << 53;
+    for (size_t at = 0; at < integers.size(); at += sizeof(uint64_t)) {
+        uint64_t bits = 0;
         std::memcpy(&bits, integers.data() + at, sizeof(bits));
         const bool is_negative = are_signed && bits >> 63 != 0;
-        std::uint64_t magnitude = is_negative ? 0 - bits : bits;
+        uint64_t magnitude = is_negative ? 0 - bits : bits;
         int dropped = 0;
         while (magnitude >> dropped >= end_of_exact) {
             ++dropped;
         }
-        const std::uint64_t rest = magnitude & ((std::uint64_t{1} << dropped) - 1);
+        const uint64_t rest = magnitude & ((uint64_t{1} << dropped) - 1);
         magnitude = (magnitude >> dropped | (rest != 0 ? 1U : 0U)) << dropped;
         bits = is_negative ? 0 - magnitude : magnitude;
         std::memcpy(integers.data() + at, &bits, sizeof(bits));

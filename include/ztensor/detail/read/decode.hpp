@@ -5,14 +5,12 @@
 #ifndef ZTENSOR_DETAIL_READ_DECODE_HPP
 #define ZTENSOR_DETAIL_READ_DECODE_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/frames.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 namespace ztensor {
@@ -30,8 +28,8 @@ public:
         : most_(options.max_decoded_bytes_), left_(options.max_decoded_bytes_) {}
 
     /// Before that much memory is made. Errors: limit_exceeded, too_large_for_host.
-    ZTENSOR_COLD result<void> take(std::uint64_t elements, std::uint64_t element_bytes) noexcept {
-        const std::optional<std::uint64_t> bytes = checked_multiply(elements, element_bytes);
+    ZTENSOR_COLD result<void> take(uint64_t elements, uint64_t element_bytes) noexcept {
+        const optional<uint64_t> bytes = checked_multiply(elements, element_bytes);
         if (!bytes || *bytes > left_) {
             return fail(errc::limit_exceeded,
                         "{} elements of {} bytes would take the call beyond the {} of read_options::max_decoded_bytes",
@@ -46,8 +44,8 @@ public:
     }
 
 private:
-    std::uint64_t most_;
-    std::uint64_t left_;
+    uint64_t most_;
+    uint64_t left_;
 };
 
 // -- whole components
@@ -62,7 +60,7 @@ ZTENSOR_COLD inline result<bytes_view> load_blob(const opened_file& file, const 
 
 /// Decodes all of a component into `destination`, which has exactly its decoded_length().
 /// Errors: unsupported_encoding, digest_mismatch, decode_failed, decode_size, and what the source reports.
-inline result<void> decode(const opened_file& file, const component_record& component, span<std::byte> destination) {
+inline result<void> decode(const opened_file& file, const component_record& component, span<byte> destination) {
     ZTENSOR_TRY(check_encoding(file, component));
     if (component.encoding == encoding::raw) {
         blob_check check(file, component);
@@ -82,20 +80,20 @@ inline result<void> decode(const opened_file& file, const component_record& comp
 
 /// All decoded bytes of a component, in the file's byte order, in memory of `decoded`. Where the size stands nowhere it
 /// is what the blob decodes to, within the caller's limit. SPEC.md section 6.2.
-inline result<span<std::byte>> decode_whole(const opened_file& file, const component_record& component,
-                                            byte_buffer& decoded) {
+inline result<span<byte>> decode_whole(const opened_file& file, const component_record& component,
+                                       byte_buffer& decoded) {
     ZTENSOR_TRY(check_encoding(file, component));
-    const std::optional<std::uint64_t> size = component.decoded_length();
+    const optional<uint64_t> size = component.decoded_length();
     if (!size) {
         thread_memory memory;
         ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_blob(file, component, memory));
         ZTENSOR_TRY_ASSIGN(
-            const std::size_t found,
+            const size_t found,
             at_offset(decode_zstd_within(stored, file.options.max_decoded_bytes_, decoded), component.offset));
         return decoded.writable_bytes().first(found);
     }
     ZTENSOR_TRY(check_memory_limit(*size, file.options));
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, allocate(decoded, *size, "a component"));
+    ZTENSOR_TRY_ASSIGN(const span<byte> whole, allocate(decoded, *size, "a component"));
     ZTENSOR_TRY(decode(file, component, whole));
     return whole;
 }
@@ -109,15 +107,15 @@ inline result<span<std::byte>> decode_whole(const opened_file& file, const compo
 class byte_runs {
 public:
     /// One run.
-    byte_runs(std::uint64_t begin, std::uint64_t bytes) noexcept : at_(begin), run_bytes_(bytes), left_(bytes != 0) {}
+    byte_runs(uint64_t begin, uint64_t bytes) noexcept : at_(begin), run_bytes_(bytes), left_(bytes != 0) {}
 
     /// `ranges` has as many as `dimensions`; an element of the shape takes `element_bytes`.
-    byte_runs(const shape& dimensions, span<const index_range> ranges, std::uint64_t element_bytes) noexcept
+    byte_runs(const shape& dimensions, span<const index_range> ranges, uint64_t element_bytes) noexcept
         : byte_runs(0, element_bytes) {
-        std::uint64_t stride = element_bytes; // of the dimension, in bytes
-        bool is_whole = true;                 // all dimensions inside this one
-        for (std::size_t i = dimensions.rank(); i-- != 0; stride *= dimensions[i]) {
-            const std::uint64_t count = ranges[i].end - ranges[i].begin;
+        uint64_t stride = element_bytes; // of the dimension, in bytes
+        bool is_whole = true;            // all dimensions inside this one
+        for (size_t i = dimensions.rank(); i-- != 0; stride *= dimensions[i]) {
+            const uint64_t count = ranges[i].end - ranges[i].begin;
             at_ += ranges[i].begin * stride;
             if (is_whole) {
                 run_bytes_ *= count;
@@ -132,15 +130,15 @@ public:
 
     [[nodiscard]] bool is_empty() const noexcept { return left_ == 0; }
     /// The first run that is left.
-    [[nodiscard]] std::uint64_t begin() const noexcept { return at_; }
-    [[nodiscard]] std::uint64_t end() const noexcept { return at_ + run_bytes_; }
+    [[nodiscard]] uint64_t begin() const noexcept { return at_; }
+    [[nodiscard]] uint64_t end() const noexcept { return at_ + run_bytes_; }
     /// Of each run.
-    [[nodiscard]] std::uint64_t run_bytes() const noexcept { return run_bytes_; }
-    [[nodiscard]] std::uint64_t count() const noexcept { return left_; }
+    [[nodiscard]] uint64_t run_bytes() const noexcept { return run_bytes_; }
+    [[nodiscard]] uint64_t count() const noexcept { return left_; }
 
     void next() noexcept {
         --left_;
-        for (std::size_t i = 0; i < rank_; ++i) {
+        for (size_t i = 0; i < rank_; ++i) {
             loop& each = loops_[i];
             at_ += each.stride;
             if (++each.done != each.count) {
@@ -153,31 +151,31 @@ public:
 
 private:
     struct loop {
-        std::uint64_t count;
-        std::uint64_t done;
-        std::uint64_t stride;
+        uint64_t count;
+        uint64_t done;
+        uint64_t stride;
     };
 
-    std::uint64_t at_;
-    std::uint64_t run_bytes_;
-    std::uint64_t left_; ///< runs
-    std::size_t rank_ = 0;
+    uint64_t at_;
+    uint64_t run_bytes_;
+    uint64_t left_; ///< runs
+    size_t rank_ = 0;
     std::array<loop, max_rank> loops_; ///< from the inside out; the first rank_ of them
 };
 
 /// Of bytes [begin, end) of the decoded whole, which lie in `decoded`, copies to `destination` what the runs want of
 /// them. Runs that end there are done with, and so is their part of `destination`.
-inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, span<std::byte>& destination) noexcept {
-    const std::uint64_t end = begin + decoded.size();
+inline void copy_runs(byte_runs& runs, bytes_view decoded, uint64_t begin, span<byte>& destination) noexcept {
+    const uint64_t end = begin + decoded.size();
     while (!runs.is_empty() && runs.begin() < end) {
-        const std::uint64_t from = (std::max)(runs.begin(), begin);
-        const std::uint64_t to = (std::min)(runs.end(), end);
+        const uint64_t from = (std::max)(runs.begin(), begin);
+        const uint64_t to = (std::min)(runs.end(), end);
         std::memcpy(destination.data() + (from - runs.begin()), decoded.data() + (from - begin),
-                    static_cast<std::size_t>(to - from));
+                    static_cast<size_t>(to - from));
         if (runs.end() > end) {
             return;
         }
-        destination = destination.subspan(static_cast<std::size_t>(runs.run_bytes()));
+        destination = destination.subspan(static_cast<size_t>(runs.run_bytes()));
         runs.next();
     }
 }
@@ -185,9 +183,9 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 /// Runs of raw data; of a file neighbours at once with what lies between them. (Runs of 64 bytes at every 2 KiB of
 /// 64 MiB took 16 ms by one call each, and take 2.3.)
 inline result<void> read_raw_runs(const opened_file& file, const component_record& component, byte_runs runs,
-                                  span<std::byte> destination, std::uint64_t& read_bytes) {
+                                  span<byte> destination, uint64_t& read_bytes) {
     if (runs.count() > 1) {
-        ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+        ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable,
                            source_access::find_stable_range(*file.source, component.offset, component.length));
         if (stable) {
             read_bytes += runs.count() * runs.run_bytes();
@@ -198,8 +196,8 @@ inline result<void> read_raw_runs(const opened_file& file, const component_recor
     const bool joins_neighbours = source_access::is_file(*file.source);
     thread_memory memory;
     while (!runs.is_empty()) {
-        const std::uint64_t begin = runs.begin();
-        std::uint64_t end = runs.end();
+        const uint64_t begin = runs.begin();
+        uint64_t end = runs.end();
         byte_runs next = runs;
         for (next.next(); joins_neighbours && !next.is_empty(); next.next()) {
             if (next.begin() - end > most_gap_bytes || next.end() - begin > cached_piece_bytes) {
@@ -207,10 +205,10 @@ inline result<void> read_raw_runs(const opened_file& file, const component_recor
             }
             end = next.end();
         }
-        const auto size = static_cast<std::size_t>(end - begin);
+        const auto size = static_cast<size_t>(end - begin);
         const bool is_alone = size == runs.run_bytes();
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> all, is_alone ? result<span<std::byte>>(destination.first(size))
-                                                               : memory.reserve(size, "a part of a slice"));
+        ZTENSOR_TRY_ASSIGN(const span<byte> all, is_alone ? result<span<byte>>(destination.first(size))
+                                                          : memory.reserve(size, "a part of a slice"));
         ZTENSOR_TRY(read_bulk(*file.source, component.offset + begin, all));
         read_bytes += size;
         if (is_alone) {
@@ -224,8 +222,8 @@ inline result<void> read_raw_runs(const opened_file& file, const component_recor
 }
 
 /// Some bytes of a blob, to look at: perhaps not those that will be read later.
-inline result<void> peek_stored(const opened_file& file, const component_record& component,
-                                std::optional<bytes_view> stable, std::uint64_t from, span<std::byte> destination) {
+inline result<void> peek_stored(const opened_file& file, const component_record& component, optional<bytes_view> stable,
+                                uint64_t from, span<byte> destination) {
     if (!stable) {
         return file.source->read_at(component.offset + from, destination);
     }
@@ -235,26 +233,26 @@ inline result<void> peek_stored(const opened_file& file, const component_record&
 
 /// Copies what the runs want of one frame, reading and decoding that alone.
 inline result<void> read_runs_of_frame(const opened_file& file, const component_record& component,
-                                       const zstd_frame& frame, std::uint64_t begin, byte_runs& runs,
-                                       span<std::byte>& destination) {
-    const std::uint64_t stored_bytes = frame.end - frame.begin;
+                                       const zstd_frame& frame, uint64_t begin, byte_runs& runs,
+                                       span<byte>& destination) {
+    const uint64_t stored_bytes = frame.end - frame.begin;
     if (!can_decode_to(frame.content_bytes, stored_bytes)) {
         return fail(errc::decode_failed, "a zstd frame of {} bytes can't decode to the {} that it states",
                     {stored_bytes, frame.content_bytes});
     }
     ZTENSOR_TRY(check_memory_limit(frame.content_bytes, file.options));
-    const auto content_bytes = static_cast<std::size_t>(frame.content_bytes);
+    const auto content_bytes = static_cast<size_t>(frame.content_bytes);
     if (runs.begin() <= begin && runs.end() >= begin + content_bytes) { // straight into its place
-        const auto at = static_cast<std::size_t>(begin - runs.begin());
+        const auto at = static_cast<size_t>(begin - runs.begin());
         ZTENSOR_TRY(decode_frame(file, component, frame, destination.subspan(at, content_bytes)));
         if (runs.end() == begin + content_bytes) {
-            destination = destination.subspan(static_cast<std::size_t>(runs.run_bytes()));
+            destination = destination.subspan(static_cast<size_t>(runs.run_bytes()));
             runs.next();
         }
         return {};
     }
     thread_memory memory;
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> content, memory.reserve(content_bytes, "a zstd frame"));
+    ZTENSOR_TRY_ASSIGN(const span<byte> content, memory.reserve(content_bytes, "a zstd frame"));
     ZTENSOR_TRY(decode_frame(file, component, frame, content));
     copy_runs(runs, content, begin, destination);
     return {};
@@ -263,14 +261,14 @@ inline result<void> read_runs_of_frame(const opened_file& file, const component_
 /// Runs of a zstd blob: of several frames that state the sizes of their content, only those frames are read in which
 /// runs lie, and the heads of those before. A single frame is read and verified as a whole.
 inline result<void> read_zstd_runs(const opened_file& file, const component_record& component, byte_runs runs,
-                                   span<std::byte> destination, std::uint64_t& read_bytes) {
-    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+                                   span<byte> destination, uint64_t& read_bytes) {
+    ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable,
                        source_access::find_stable_range(*file.source, component.offset, component.length));
     frame_walker walker(component.length);
-    std::uint64_t decoded_bytes = 0;
+    uint64_t decoded_bytes = 0;
     while (!runs.is_empty() && !walker.is_at_end()) {
-        std::byte head[frame_walker::most_head_bytes];
-        const span<std::byte> wanted(head, walker.head_bytes());
+        byte head[frame_walker::most_head_bytes];
+        const span<byte> wanted(head, walker.head_bytes());
         ZTENSOR_TRY(peek_stored(file, component, stable, walker.next(), wanted));
         read_bytes += wanted.size();
         const result<bool> is_frame = walker.take(head);
@@ -278,7 +276,7 @@ inline result<void> read_zstd_runs(const opened_file& file, const component_reco
         const bool is_all = is_frame && frame.begin == 0 && frame.end == component.length;
         if (!is_frame || frame.content_bytes == zstd_frame::unknown || is_all) {
             byte_buffer decoded;
-            ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
+            ZTENSOR_TRY_ASSIGN(const span<byte> whole, decode_whole(file, component, decoded));
             read_bytes += component.length;
             copy_runs(runs, whole, 0, destination);
             return {};
@@ -286,7 +284,7 @@ inline result<void> read_zstd_runs(const opened_file& file, const component_reco
         if (!*is_frame) {
             continue;
         }
-        if (frame.content_bytes > ~std::uint64_t{0} - decoded_bytes) {
+        if (frame.content_bytes > ~uint64_t{0} - decoded_bytes) {
             break;
         }
         if (runs.begin() < decoded_bytes + frame.content_bytes) {
@@ -305,12 +303,11 @@ inline result<void> read_zstd_runs(const opened_file& file, const component_reco
 
 /// Runs of a blob of seekable zstd: of the frames in which runs lie, nothing else but the table is read.
 ZTENSOR_COLD inline result<void> read_seekable_runs(const opened_file& file, const component_record& component,
-                                                    byte_runs runs, span<std::byte> destination,
-                                                    std::uint64_t& read_bytes) {
+                                                    byte_runs runs, span<byte> destination, uint64_t& read_bytes) {
     seek_table table;
     ZTENSOR_TRY(at_offset(load_seek_table(file, component, table), component.offset));
     read_bytes += table.frames() == 0 ? 0 : component.length - table.end(table.frames() - 1);
-    for (std::size_t i = 0; !runs.is_empty() && i < table.frames(); ++i) {
+    for (size_t i = 0; !runs.is_empty() && i < table.frames(); ++i) {
         i = (std::max)(i, table.frame_at(runs.begin())); // of a run that goes on, the next one
         const zstd_frame frame = frame_of(table, i);
         ZTENSOR_TRY(at_offset(read_runs_of_frame(file, component, frame, table.content_begin(i), runs, destination),
@@ -323,7 +320,7 @@ ZTENSOR_COLD inline result<void> read_seekable_runs(const opened_file& file, con
 /// Fills `destination` with the runs, which lie in the component's decoded length, and adds to `read_bytes` how many
 /// bytes of the blob that took.
 inline result<void> read_runs(const opened_file& file, const component_record& component, const byte_runs& runs,
-                              span<std::byte> destination, std::uint64_t& read_bytes) {
+                              span<byte> destination, uint64_t& read_bytes) {
     if (component.encoding == encoding::zstd_seekable) {
         return read_seekable_runs(file, component, runs, destination, read_bytes);
     }
@@ -350,31 +347,29 @@ public:
             return {};
         }
         ZTENSOR_TRY(allocate(input_, cached_piece_bytes, "a piece"));
-        const std::uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
+        const uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
         return decoder_.start( // whatever the blob claims
             (std::min)(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed)));
     }
 
     /// So much is best asked for at once where it is looked at and forgotten: a frame is decoded there then.
-    [[nodiscard]] std::size_t best_bytes() const noexcept {
-        return table_.frames() != 0 ? static_cast<std::size_t>(table_.content_bytes(0)) : cached_piece_bytes;
+    [[nodiscard]] size_t best_bytes() const noexcept {
+        return table_.frames() != 0 ? static_cast<size_t>(table_.content_bytes(0)) : cached_piece_bytes;
     }
 
     /// Bytes that were given.
-    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+    [[nodiscard]] uint64_t position() const noexcept { return position_; }
 
     /// The next bytes; fewer than `to` holds only at the end. Errors: as decoding does.
-    result<std::size_t> fill(span<std::byte> to) {
-        result<std::size_t> made = is_seekable() || is_whole_ ? take_held(to)
-                                   : is_streamed()            ? decode(to)
-                                                              : read_raw(to);
+    result<size_t> fill(span<byte> to) {
+        result<size_t> made = is_seekable() || is_whole_ ? take_held(to) : is_streamed() ? decode(to) : read_raw(to);
         position_ += made.value_or(0);
         return made;
     }
 
     /// After the end, or after a failure: reads what is left, where there is a digest. Errors: digest_mismatch, and
     /// what the source says.
-    result<void> finish(span<std::byte> scratch) {
+    result<void> finish(span<byte> scratch) {
         while (!is_seekable() && check_.is_wanted() && left() != 0) {
             ZTENSOR_TRY(read(scratch.first(smaller_size(scratch.size(), left()))));
         }
@@ -382,7 +377,7 @@ public:
     }
 
     /// What to say of a failure: that the blob is damaged says more than what follows from it.
-    [[nodiscard]] error explain(error why, span<std::byte> scratch) {
+    [[nodiscard]] error explain(error why, span<byte> scratch) {
         const bool says_enough = why.kind() == error_kind::io || is_seekable();
         result<void> intact = says_enough ? result<void>() : finish(scratch);
         return !intact && intact.error().code() == errc::digest_mismatch ? std::move(intact).error() : why;
@@ -392,28 +387,28 @@ private:
     [[nodiscard]] bool is_seekable() const noexcept { return component_.encoding == encoding::zstd_seekable; }
     [[nodiscard]] bool is_streamed() const noexcept { return component_.encoding == encoding::zstd; }
     /// Stored bytes that were not read.
-    [[nodiscard]] std::uint64_t left() const noexcept { return component_.length - read_bytes_; }
+    [[nodiscard]] uint64_t left() const noexcept { return component_.length - read_bytes_; }
 
     /// The next stored bytes, of which there are so many.
-    result<void> read(span<std::byte> to) {
+    result<void> read(span<byte> to) {
         result<void> done = read_checked(file_, component_, read_bytes_, to, check_);
         read_bytes_ += done ? to.size() : 0;
         return done;
     }
 
-    result<std::size_t> read_raw(span<std::byte> to) {
+    result<size_t> read_raw(span<byte> to) {
         const auto size = smaller_size(to.size(), left());
         ZTENSOR_TRY(read(to.first(size)));
         return size;
     }
 
     /// Of zstd frames, as much as there is room for, unless the blob ends before.
-    result<std::size_t> decode(span<std::byte> to) {
-        std::size_t made = 0;
+    result<size_t> decode(span<byte> to) {
+        size_t made = 0;
         while (made < to.size()) {
             ZTENSOR_TRY(read_input());
-            const std::size_t held = rest_.size();
-            const result<std::size_t> more = decoder_.decode(rest_, to.subspan(made));
+            const size_t held = rest_.size();
+            const result<size_t> more = decoder_.decode(rest_, to.subspan(made));
             if (!more && more.error().code() == errc::limit_exceeded) {
                 return decode_at_once(to);
             }
@@ -430,8 +425,8 @@ private:
     }
 
     /// Where a window would take more memory than all that it is for. What was given before is not given again.
-    result<std::size_t> decode_at_once(span<std::byte> to) {
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file_, component_, content_));
+    result<size_t> decode_at_once(span<byte> to) {
+        ZTENSOR_TRY_ASSIGN(const span<byte> whole, decode_whole(file_, component_, content_));
         is_whole_ = true;
         held_ = whole.subspan(smaller_size(position_, whole.size()));
         return take_held(to);
@@ -442,7 +437,7 @@ private:
         if (rest_.size() >= zstd_stream::least_stored_bytes || left() == 0) {
             return {};
         }
-        const std::size_t kept = rest_.size();
+        const size_t kept = rest_.size();
         if (kept != 0) {
             std::memmove(input_.data(), rest_.data(), kept);
         }
@@ -452,8 +447,8 @@ private:
         return {};
     }
 
-    result<void> check_size(std::uint64_t decoded_bytes, bool is_at_end) const {
-        const std::optional<std::uint64_t> declared = component_.decoded_length();
+    result<void> check_size(uint64_t decoded_bytes, bool is_at_end) const {
+        const optional<uint64_t> declared = component_.decoded_length();
         if (!declared && decoded_bytes > file_.options.max_decoded_bytes_) {
             return fail(errc::limit_exceeded,
                         "the zstd blob decodes to more than the {} bytes of read_options::max_decoded_bytes",
@@ -470,11 +465,11 @@ private:
     }
 
     /// Of what is decoded as a whole, or frame after frame: straight to where there is room for all of one.
-    result<std::size_t> take_held(span<std::byte> to) {
-        std::size_t made = 0;
+    result<size_t> take_held(span<byte> to) {
+        size_t made = 0;
         while (made < to.size()) {
             if (!held_.empty()) {
-                const std::size_t count = (std::min)(to.size() - made, held_.size());
+                const size_t count = (std::min)(to.size() - made, held_.size());
                 std::memcpy(to.data() + made, held_.data(), count);
                 held_ = held_.subspan(count);
                 made += count;
@@ -483,14 +478,14 @@ private:
             if (is_whole_ || next_frame_ == table_.frames()) {
                 break;
             }
-            const std::uint64_t size = table_.content_bytes(next_frame_);
+            const uint64_t size = table_.content_bytes(next_frame_);
             const bool fits_there = size <= to.size() - made;
             ZTENSOR_TRY(check_memory_limit(size, file_.options));
             if (!fits_there && content_.size() < size) {
                 ZTENSOR_TRY(allocate(content_, size, "a zstd frame"));
             }
-            const span<std::byte> place =
-                (fits_there ? to.subspan(made) : content_.writable_bytes()).first(static_cast<std::size_t>(size));
+            const span<byte> place =
+                (fits_there ? to.subspan(made) : content_.writable_bytes()).first(static_cast<size_t>(size));
             ZTENSOR_TRY(decode_frame(file_, component_, frame_of(table_, next_frame_++), place));
             if (check_.is_wanted()) {
                 check_.take(place);
@@ -504,13 +499,13 @@ private:
     const opened_file& file_;
     const component_record& component_;
     blob_check check_;
-    std::uint64_t position_ = 0;
-    std::uint64_t read_bytes_ = 0; ///< of the blob
+    uint64_t position_ = 0;
+    uint64_t read_bytes_ = 0; ///< of the blob
     zstd_stream decoder_;
     byte_buffer input_; ///< of the decoder
     bytes_view rest_;   ///< what of the input is not decoded yet
     seek_table table_;
-    std::size_t next_frame_ = 0;
+    size_t next_frame_ = 0;
     byte_buffer content_; ///< of the frame before that, or of all
     bytes_view held_;     ///< what of it was not given yet
     bool is_whole_ = false;

@@ -5,15 +5,13 @@
 #ifndef ZTENSOR_DETAIL_READ_FRAMES_HPP
 #define ZTENSOR_DETAIL_READ_FRAMES_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/read/stored.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 namespace ztensor {
@@ -25,8 +23,8 @@ namespace detail {
 /// A frame that is known, into `destination`, which has the size of its content. Errors: decode_failed, decode_size,
 /// limit_exceeded, out_of_memory, and what the source says.
 ZTENSOR_COLD inline result<void> decode_frame(const opened_file& file, const component_record& component,
-                                              const zstd_frame& frame, span<std::byte> destination) {
-    const std::uint64_t offset = component.offset + frame.begin;
+                                              const zstd_frame& frame, span<byte> destination) {
+    const uint64_t offset = component.offset + frame.begin;
     thread_memory memory;
     ZTENSOR_TRY_ASSIGN(const bytes_view stored,
                        at_offset(load_range(file, offset, frame.end - frame.begin, memory), offset));
@@ -44,46 +42,46 @@ ZTENSOR_COLD inline result<void> decode_frame(const opened_file& file, const com
 /// limit_exceeded, out_of_memory, and what the source says.
 ZTENSOR_COLD inline result<void> load_seek_table(const opened_file& file, const component_record& component,
                                                  seek_table& table) {
-    const std::uint64_t least_bytes = seek_head_bytes + seek_footer_bytes;
+    const uint64_t least_bytes = seek_head_bytes + seek_footer_bytes;
     if (component.length < least_bytes) {
         return fail(errc::decode_failed, "a blob of {} bytes is too small for the seek table of seekable zstd",
                     {component.length});
     }
-    std::byte last[seek_footer_bytes];
-    const std::uint64_t blob_end = component.offset + component.length;
+    byte last[seek_footer_bytes];
+    const uint64_t blob_end = component.offset + component.length;
     ZTENSOR_TRY(file.source->read_at(blob_end - seek_footer_bytes, last));
     ZTENSOR_TRY_ASSIGN(const seek_footer footer, read_seek_footer(last));
-    const std::uint64_t table_bytes = footer.table_bytes();
+    const uint64_t table_bytes = footer.table_bytes();
     if (table_bytes > component.length) {
         return fail(errc::decode_failed, "the seek table claims {} frames, which take more bytes than the blob has",
                     {footer.frames});
     }
     ZTENSOR_TRY(check_blob_limit(table_bytes, file.options));
     byte_buffer bytes;
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> stored, allocate(bytes, table_bytes, "a seek table"));
+    ZTENSOR_TRY_ASSIGN(const span<byte> stored, allocate(bytes, table_bytes, "a seek table"));
     ZTENSOR_TRY(file.source->read_at(blob_end - table_bytes, stored));
     return table.read(stored, footer, component.length, component.uncompressed_length);
 }
 
-[[nodiscard]] inline zstd_frame frame_of(const seek_table& table, std::size_t frame) noexcept {
+[[nodiscard]] inline zstd_frame frame_of(const seek_table& table, size_t frame) noexcept {
     return {table.begin(frame), table.end(frame), table.content_bytes(frame)};
 }
 
 /// All frames into `destination`, which has exactly the component's decoded length, on as many threads as the caller
 /// allows. Errors: as decode_frame() and load_seek_table(); digest_mismatch.
 ZTENSOR_COLD inline result<void> decode_seekable(const opened_file& file, const component_record& component,
-                                                 span<std::byte> destination) {
-    constexpr std::uint64_t smallest_bytes_for_threads = std::uint64_t{512} << 10;
+                                                 span<byte> destination) {
+    constexpr uint64_t smallest_bytes_for_threads = uint64_t{512} << 10;
     seek_table table;
     ZTENSOR_TRY(load_seek_table(file, component, table));
-    std::atomic<std::size_t> next{0};
+    std::atomic<size_t> next{0};
     os_mutex mutex;
     result<void> failure;
     const unsigned threads = component.length < smallest_bytes_for_threads ? 1 : file.options.threads_;
     run_in_parallel(threads, table.frames(), [&] {
-        for (std::size_t frame = next++; frame < table.frames(); frame = next++) {
-            const span<std::byte> place = destination.subspan(static_cast<std::size_t>(table.content_begin(frame)),
-                                                              static_cast<std::size_t>(table.content_bytes(frame)));
+        for (size_t frame = next++; frame < table.frames(); frame = next++) {
+            const span<byte> place = destination.subspan(static_cast<size_t>(table.content_begin(frame)),
+                                                         static_cast<size_t>(table.content_bytes(frame)));
             result<void> done = decode_frame(file, component, frame_of(table, frame), place);
             if (!done) {
                 next = table.frames();
@@ -113,24 +111,24 @@ ZTENSOR_COLD inline result<void> decode_seekable(const opened_file& file, const 
 class frame_stream {
 public:
     /// Blobs below this are decoded at once.
-    static constexpr std::uint64_t smallest_blob_bytes = std::uint64_t{512} << 10;
+    static constexpr uint64_t smallest_blob_bytes = uint64_t{512} << 10;
 
     /// `destination` has exactly the component's decoded length. `stable` is the blob, if it lies in memory and stays
     /// as it is as long as this; of another one no thread holds more than `most_frame_bytes` at once.
-    frame_stream(const opened_file& file, const component_record& component, span<std::byte> destination,
-                 std::uint64_t most_frame_bytes, std::optional<bytes_view> stable)
+    frame_stream(const opened_file& file, const component_record& component, span<byte> destination,
+                 uint64_t most_frame_bytes, optional<bytes_view> stable)
         : file_(file), component_(component), destination_(destination),
-          most_frame_bytes_(stable ? ~std::uint64_t{0} : most_frame_bytes), stable_(stable), walker_(component.length),
+          most_frame_bytes_(stable ? ~uint64_t{0} : most_frame_bytes), stable_(stable), walker_(component.length),
           check_(file, component) {}
 
     /// How many turns there may be.
-    [[nodiscard]] std::size_t most_turns() const noexcept {
-        return static_cast<std::size_t>(component_.length / least_bytes + 1);
+    [[nodiscard]] size_t most_turns() const noexcept {
+        return static_cast<size_t>(component_.length / least_bytes + 1);
     }
 
     /// Takes a turn; false if nothing was left. Gives through `decoded_bytes` how many it made; finish() tells of
     /// failures. Throws what the source throws, after which nothing is left.
-    [[nodiscard]] ZTENSOR_COLD bool take_turn(std::size_t& decoded_bytes) {
+    [[nodiscard]] ZTENSOR_COLD bool take_turn(size_t& decoded_bytes) {
         thread_memory memory;
         frames taken;
         {
@@ -176,19 +174,19 @@ public:
 
 private:
     /// So much is read in a turn, or more, unless less may be held: small frames are decoded by the dozen.
-    static constexpr std::size_t least_bytes = std::size_t{256} << 10;
+    static constexpr size_t least_bytes = size_t{256} << 10;
 
     struct frames {
         bytes_view stored;
-        span<std::byte> decoded; ///< where they go
+        span<byte> decoded; ///< where they go
     };
 
-    [[nodiscard]] std::uint64_t left_to_read() const noexcept { return component_.length - read_bytes_; }
+    [[nodiscard]] uint64_t left_to_read() const noexcept { return component_.length - read_bytes_; }
 
     /// Makes `held` bytes from the first frame that is not decoded on `wanted`, or all that there are: in `memory`, or
     /// where they lie.
-    ZTENSOR_COLD result<void> read_on(thread_memory& memory, std::size_t& held, std::uint64_t wanted) {
-        const std::uint64_t more = (std::min)(wanted - (std::min<std::uint64_t>)(wanted, held), left_to_read());
+    ZTENSOR_COLD result<void> read_on(thread_memory& memory, size_t& held, uint64_t wanted) {
+        const uint64_t more = (std::min)(wanted - (std::min<uint64_t>)(wanted, held), left_to_read());
         if (held + more > most_frame_bytes_) {
             return fail(errc::limit_exceeded,
                         "a zstd frame of the blob takes more than the {} bytes that may be held at once",
@@ -197,13 +195,13 @@ private:
         if (more == 0) {
             return {};
         }
-        const auto size = static_cast<std::size_t>(held + more);
+        const auto size = static_cast<size_t>(held + more);
         bytes_view added;
         if (stable_) {
-            added = stable_->subspan(static_cast<std::size_t>(read_bytes_), static_cast<std::size_t>(more));
+            added = stable_->subspan(static_cast<size_t>(read_bytes_), static_cast<size_t>(more));
         } else {
-            ZTENSOR_TRY_ASSIGN(const span<std::byte> all, memory.reserve(size, "zstd frames", held));
-            const span<std::byte> room = all.subspan(held);
+            ZTENSOR_TRY_ASSIGN(const span<byte> all, memory.reserve(size, "zstd frames", held));
+            const span<byte> room = all.subspan(held);
             result<void> read = file_.source->read_at(component_.offset + read_bytes_, room);
             source_failed_ = !read;
             ZTENSOR_TRY(std::move(read));
@@ -224,7 +222,7 @@ private:
             source_failed_ = !unchanged;
             return unchanged;
         }
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> carried, memory.reserve(carried_bytes_, "zstd frames"));
+        ZTENSOR_TRY_ASSIGN(const span<byte> carried, memory.reserve(carried_bytes_, "zstd frames"));
         if (!carried.empty()) {
             std::memcpy(carried.data(), carried_.data(), carried.size());
         }
@@ -234,15 +232,15 @@ private:
     /// One whole frame or more. Frames of a blob tend to be of a size, so that much is asked for, and a little more.
     ZTENSOR_COLD result<frames> next_frames(thread_memory& memory) {
         ZTENSOR_TRY(begin_turn(memory));
-        std::size_t held = carried_bytes_;
-        const std::uint64_t begin = read_bytes_ - held; // of the first frame that is held
+        size_t held = carried_bytes_;
+        const uint64_t begin = read_bytes_ - held; // of the first frame that is held
         const auto bytes = [&] {
-            return stable_ ? stable_->subspan(static_cast<std::size_t>(begin), held) : bytes_view(memory.first(held));
+            return stable_ ? stable_->subspan(static_cast<size_t>(begin), held) : bytes_view(memory.first(held));
         };
-        std::uint64_t end = begin; // of the last frame that is whole
-        std::uint64_t content_bytes = 0;
-        std::uint64_t wanted = (std::min)(
-            (std::max<std::uint64_t>)(last_frame_bytes_ + last_frame_bytes_ / 64, least_bytes), most_frame_bytes_);
+        uint64_t end = begin; // of the last frame that is whole
+        uint64_t content_bytes = 0;
+        uint64_t wanted = (std::min)((std::max<uint64_t>)(last_frame_bytes_ + last_frame_bytes_ / 64, least_bytes),
+                                     most_frame_bytes_);
         while (!has_unsized_frame_ && end == begin) {
             ZTENSOR_TRY(read_on(memory, held, wanted));
             ZTENSOR_TRY_ASSIGN(wanted, walk(bytes(), begin, end, content_bytes));
@@ -251,7 +249,7 @@ private:
             }
         }
         if (!has_unsized_frame_ || end != begin) {
-            return carry_rest(bytes(), static_cast<std::size_t>(end - begin), content_bytes);
+            return carry_rest(bytes(), static_cast<size_t>(end - begin), content_bytes);
         }
         ZTENSOR_TRY(read_on(memory, held, component_.length - begin)); // the rest of the blob at once
         carried_bytes_ = 0;
@@ -262,15 +260,14 @@ private:
 
     /// Goes on from head to head through what is held of the blob from `begin` on, to the `end` of the last frame that
     /// is whole, or until one does not say what it holds. Gives how many bytes would lead to the next.
-    ZTENSOR_COLD result<std::uint64_t> walk(bytes_view held, std::uint64_t begin, std::uint64_t& end,
-                                            std::uint64_t& content_bytes) {
+    ZTENSOR_COLD result<uint64_t> walk(bytes_view held, uint64_t begin, uint64_t& end, uint64_t& content_bytes) {
         for (;;) {
             if (has_known_frame_) {
                 const zstd_frame& known = walker_.frame();
                 if (known.end > begin + held.size()) {
                     return known.end - begin;
                 }
-                content_bytes += (std::min)(known.content_bytes, ~std::uint64_t{0} - content_bytes);
+                content_bytes += (std::min)(known.content_bytes, ~uint64_t{0} - content_bytes);
                 last_frame_bytes_ = known.end - known.begin;
                 end = known.end;
                 has_known_frame_ = false;
@@ -278,12 +275,12 @@ private:
             if (walker_.is_at_end()) {
                 return held.size();
             }
-            const std::uint64_t with_head = walker_.next() + walker_.head_bytes() - begin;
+            const uint64_t with_head = walker_.next() + walker_.head_bytes() - begin;
             if (with_head > held.size()) {
                 return (std::max)(with_head, (std::min)(with_head + least_bytes / 2, most_frame_bytes_));
             }
             ZTENSOR_TRY_ASSIGN(has_known_frame_,
-                               walker_.take(held.data() + static_cast<std::size_t>(walker_.next() - begin)));
+                               walker_.take(held.data() + static_cast<size_t>(walker_.next() - begin)));
             if (walker_.frame().content_bytes == zstd_frame::unknown) {
                 has_unsized_frame_ = true;
                 return held.size();
@@ -292,7 +289,7 @@ private:
     }
 
     /// The first `whole` bytes are frames, and the others go to the next turn.
-    ZTENSOR_COLD result<frames> carry_rest(bytes_view held, std::size_t whole, std::uint64_t content_bytes) {
+    ZTENSOR_COLD result<frames> carry_rest(bytes_view held, size_t whole, uint64_t content_bytes) {
         if (whole == 0) { // a frame must have been found, or found broken
             return fail(errc::decode_failed, "the zstd blob is cut off");
         }
@@ -303,14 +300,13 @@ private:
         const bytes_view rest = held.subspan(whole);
         carried_bytes_ = rest.size();
         if (!stable_ && !rest.empty()) {
-            const std::uint64_t room = (std::min<std::uint64_t>)(rest.size() + least_bytes, most_frame_bytes_);
+            const uint64_t room = (std::min<uint64_t>)(rest.size() + least_bytes, most_frame_bytes_);
             if (rest.size() > carried_.size()) {
                 ZTENSOR_TRY(allocate(carried_, room, "zstd frames"));
             }
             std::memcpy(carried_.data(), rest.data(), rest.size());
         }
-        const frames found{held.first(whole),
-                           destination_.subspan(decoded_bytes_, static_cast<std::size_t>(content_bytes))};
+        const frames found{held.first(whole), destination_.subspan(decoded_bytes_, static_cast<size_t>(content_bytes))};
         decoded_bytes_ += found.decoded.size();
         return found;
     }
@@ -319,7 +315,7 @@ private:
     ZTENSOR_COLD void take_rest_in() {
         thread_memory memory;
         while (left_to_read() != 0) {
-            std::size_t held = 0;
+            size_t held = 0;
             if (!read_on(memory, held, least_bytes)) {
                 return;
             }
@@ -328,19 +324,19 @@ private:
 
     const opened_file& file_;
     const component_record& component_;
-    span<std::byte> destination_;
-    std::uint64_t most_frame_bytes_;
-    std::optional<bytes_view> stable_;
+    span<byte> destination_;
+    uint64_t most_frame_bytes_;
+    optional<bytes_view> stable_;
 
     os_mutex mutex_; ///< of all that follows
     frame_walker walker_;
     blob_check check_;
     result<void> failure_;
     byte_buffer carried_; ///< read by the last turn, and the start of a frame
-    std::size_t carried_bytes_ = 0;
-    std::uint64_t read_bytes_ = 0; ///< of the blob
-    std::uint64_t last_frame_bytes_ = 0;
-    std::size_t decoded_bytes_ = 0;  ///< or about to be
+    size_t carried_bytes_ = 0;
+    uint64_t read_bytes_ = 0; ///< of the blob
+    uint64_t last_frame_bytes_ = 0;
+    size_t decoded_bytes_ = 0;       ///< or about to be
     bool has_known_frame_ = false;   ///< the walker knows a frame of which not all is read
     bool has_unsized_frame_ = false; ///< the next frame does not say what it holds
     bool source_failed_ = false;     ///< so that what it has not given can not be hashed
@@ -349,14 +345,14 @@ private:
 
 /// Decodes all of a large zstd blob into `destination`, on as many threads as the caller allows.
 ZTENSOR_COLD inline result<void> decode_frames(const opened_file& file, const component_record& component,
-                                               span<std::byte> destination) {
+                                               span<byte> destination) {
     ZTENSOR_TRY(check_blob_limit(component.length, file.options));
     // The heads of frames are looked at before they are decoded, and both is done where they lie: 2 to 5 % less time.
-    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+    ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable,
                        source_access::find_stable_range(*file.source, component.offset, component.length));
-    frame_stream stream(file, component, destination, ~std::uint64_t{0}, stable);
+    frame_stream stream(file, component, destination, ~uint64_t{0}, stable);
     run_in_parallel(file.options.threads_, stream.most_turns(), [&] {
-        for (std::size_t decoded = 0; stream.take_turn(decoded);) {
+        for (size_t decoded = 0; stream.take_turn(decoded);) {
         }
     });
     return stream.finish();

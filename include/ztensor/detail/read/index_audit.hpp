@@ -5,16 +5,12 @@
 #ifndef ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
 #define ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -23,7 +19,7 @@ namespace detail {
 /// Fills `found`, of which strict reading wants but the first: what breaks a rule ends its search.
 class index_audit {
 public:
-    index_audit(const opened_file& file, std::vector<lint_finding>& found, bool wants_all) noexcept
+    index_audit(const opened_file& file, vector<lint_finding>& found, bool wants_all) noexcept
         : file_(file), found_(found), wants_all_(wants_all) {}
 
     /// Everything that strict reading refuses. Errors: what the source says.
@@ -38,42 +34,42 @@ public:
 private:
     [[nodiscard]] bool is_wanted() const noexcept { return wants_all_ || found_.empty(); }
 
-    void tell(lint_kind kind, std::string_view object, std::string_view component, std::string sentence) {
-        found_.push_back({kind, std::string(object), std::string(component), std::move(sentence)});
+    void tell(lint_kind kind, string_view object, string_view component, string sentence) {
+        found_.push_back({kind, string(object), string(component), std::move(sentence)});
     }
 
     // -- heads
 
     /// The first head that could be shorter, or is of indefinite length. The bytes were well-formed items when the file
     /// was opened.
-    [[nodiscard]] static const char* find_odd_head(bytes_view items, std::size_t& position) noexcept {
+    [[nodiscard]] static const char* find_odd_head(bytes_view items, size_t& position) noexcept {
         for (position = 0; position < items.size();) {
-            const auto first = std::to_integer<std::uint8_t>(items[position]);
+            const auto first = std::to_integer<uint8_t>(items[position]);
             const auto major = static_cast<cbor_major>(first >> 5);
             const unsigned info = first & 31U;
             if (info == 31) {
                 return "an item of indefinite length";
             }
-            const std::size_t more = info < 24 ? 0 : std::size_t{1} << (info - 24);
+            const size_t more = info < 24 ? 0 : size_t{1} << (info - 24);
             if (more >= items.size() - position) {
                 return nullptr; // which no valid index has
             }
-            const std::uint64_t argument = more == 0 ? info : load_big(items.data() + position + 1, more);
+            const uint64_t argument = more == 0 ? info : load_big(items.data() + position + 1, more);
             const bool fits_in_less = more == 1 ? argument < 24 : more > 1 && argument >> (4 * more) == 0;
             if (fits_in_less && major != cbor_major::simple) {
                 return "a head longer than need be";
             }
             const bool is_string = major == cbor_major::bytes || major == cbor_major::text;
-            const std::uint64_t content = is_string ? argument : 0;
-            const std::size_t left = items.size() - position - 1 - more;
-            position += 1 + more + static_cast<std::size_t>((std::min<std::uint64_t>)(content, left));
+            const uint64_t content = is_string ? argument : 0;
+            const size_t left = items.size() - position - 1 - more;
+            position += 1 + more + static_cast<size_t>((std::min<uint64_t>)(content, left));
         }
         return nullptr;
     }
 
     void look_at_encoding() {
         const bytes_view index = file_.index.bytes();
-        std::size_t position = 0;
+        size_t position = 0;
         if (file_.index.generation != generation::v0_1) {
             return tell_of_head(find_odd_head(index, position), position);
         }
@@ -86,7 +82,7 @@ private:
             tensors.is_indefinite ? "an item of indefinite length" : find_odd_head(cursor.passed_since(0), position);
         while (odd == nullptr && cursor.next(tensors) && cursor.enter_map(fields)) {
             while (odd == nullptr && cursor.next(fields)) {
-                const std::size_t start = cursor.position();
+                const size_t start = cursor.position();
                 cursor.skip();
                 cursor.skip();
                 odd = find_odd_head(cursor.passed_since(start), position);
@@ -96,7 +92,7 @@ private:
         tell_of_head(odd, position);
     }
 
-    void tell_of_head(const char* odd, std::size_t position) {
+    void tell_of_head(const char* odd, size_t position) {
         if (odd != nullptr) {
             tell(
                 lint_kind::non_canonical_cbor, {}, {},
@@ -109,18 +105,18 @@ private:
     /// Of 0.1 the objects stand in the order of adding.
     void look_at_order() {
         const manifest& index = file_.index;
-        std::string_view before;
-        for (std::size_t i = 0; i < index.objects.size(); ++i) {
+        string_view before;
+        for (size_t i = 0; i < index.objects.size(); ++i) {
             const object_record& object = index.objects[i];
-            const std::string_view own = index.text(object.name);
+            const string_view own = index.text(object.name);
             if (i != 0 && own < before && index.generation != generation::v0_1) {
                 return tell(lint_kind::unsorted_names, own, {},
                             sentence("the object {} stands behind {}", {in_quotes(own), in_quotes(before)}));
             }
             before = own;
-            std::string_view role_before;
+            string_view role_before;
             for (const component_record& component : index.components_of(object)) {
-                const std::string_view role = role_name(index, component);
+                const string_view role = role_name(index, component);
                 if (role < role_before) {
                     return tell(
                         lint_kind::unsorted_names, own, role,
@@ -137,8 +133,8 @@ private:
         }
     }
 
-    [[nodiscard]] bool are_unsorted(std::string_view object, const attributes_view& attributes) {
-        std::string_view before;
+    [[nodiscard]] bool are_unsorted(string_view object, const attributes_view& attributes) {
+        string_view before;
         for (const attribute& each : attributes) {
             if (each.key < before) {
                 tell(lint_kind::unsorted_names, object, {},
@@ -153,17 +149,17 @@ private:
     // -- blobs
 
     struct blob {
-        std::uint64_t offset;
-        std::uint64_t length;
-        std::uint32_t object;
-        std::uint32_t component; ///< in its object
+        uint64_t offset;
+        uint64_t length;
+        uint32_t object;
+        uint32_t component; ///< in its object
     };
 
-    [[nodiscard]] std::vector<blob> blobs_in_order() const {
-        std::vector<blob> all;
+    [[nodiscard]] vector<blob> blobs_in_order() const {
+        vector<blob> all;
         const manifest& index = file_.index;
-        for (std::uint32_t i = 0; i < index.objects.size(); ++i) {
-            std::uint32_t position = 0;
+        for (uint32_t i = 0; i < index.objects.size(); ++i) {
+            uint32_t position = 0;
             for (const component_record& each : index.components_of(index.objects[i])) {
                 if (each.length != 0 && shard_of(index, each) == nullptr) {
                     all.push_back({each.offset, each.length, i, position});
@@ -180,8 +176,8 @@ private:
         return all;
     }
 
-    [[nodiscard]] std::string_view name_of(const blob& of) const noexcept { return file_.index.name_of(of.object); }
-    [[nodiscard]] std::string_view role_of(const blob& of) const noexcept {
+    [[nodiscard]] string_view name_of(const blob& of) const noexcept { return file_.index.name_of(of.object); }
+    [[nodiscard]] string_view role_of(const blob& of) const noexcept {
         return role_name(file_.index, file_.index.components_of(file_.index.objects[of.object])[of.component]);
     }
 
@@ -189,27 +185,27 @@ private:
         if (file_.index.is_data_shard) { // of which only its root says what is in it
             return {};
         }
-        const std::uint64_t blobs_end = file_.index_offset;
-        std::uint64_t end = 8; // behind the magic
-        const std::vector<blob> all = blobs_in_order();
-        for (std::size_t i = 0; i < all.size() && is_wanted(); ++i) {
+        const uint64_t blobs_end = file_.index_offset;
+        uint64_t end = 8; // behind the magic
+        const vector<blob> all = blobs_in_order();
+        for (size_t i = 0; i < all.size() && is_wanted(); ++i) {
             if (i != 0 && all[i].offset == all[i - 1].offset) {
                 tell(lint_kind::shared_blob, name_of(all[i]), role_of(all[i]),
                      sentence("its bytes are those of the object {}, component {}",
                               {in_quotes(name_of(all[i - 1])), in_quotes(role_of(all[i - 1]))}));
                 continue;
             }
-            const std::uint64_t alignment = all[i].offset & (~all[i].offset + 1); // any that a writer may have chosen
+            const uint64_t alignment = all[i].offset & (~all[i].offset + 1); // any that a writer may have chosen
             ZTENSOR_TRY(look_at_gap(end, all[i].offset, alignment));
             end = all[i].offset + all[i].length;
         }
         // A file without blobs may have the first place of one before its index, which in version 2 is a blob itself.
         const bool is_blob = file_.index.generation == generation::v2;
-        const std::uint64_t alignment = is_blob ? blobs_end & (~blobs_end + 1) : blob_alignment;
+        const uint64_t alignment = is_blob ? blobs_end & (~blobs_end + 1) : blob_alignment;
         return is_wanted() ? look_at_gap(end, blobs_end, alignment) : result<void>();
     }
 
-    result<void> look_at_gap(std::uint64_t begin, std::uint64_t end, std::uint64_t alignment) {
+    result<void> look_at_gap(uint64_t begin, uint64_t end, uint64_t alignment) {
         if (begin >= end) {
             return {};
         }
@@ -218,15 +214,14 @@ private:
                  sentence("{} bytes from byte {} on belong to no blob, more than padding takes", {end - begin, begin}));
             return {};
         }
-        std::byte piece[4096];
-        for (std::uint64_t at = begin; at < end;) {
-            const auto bytes = static_cast<std::size_t>((std::min<std::uint64_t>)(sizeof piece, end - at));
+        byte piece[4096];
+        for (uint64_t at = begin; at < end;) {
+            const auto bytes = static_cast<size_t>((std::min<uint64_t>)(sizeof piece, end - at));
             ZTENSOR_TRY(file_.source->read_at(at, {piece, bytes}));
-            const std::byte* const odd =
-                std::find_if(piece, piece + bytes, [](std::byte b) { return b != std::byte{}; });
+            const byte* const odd = std::find_if(piece, piece + bytes, [](byte b) { return b != byte{}; });
             if (odd != piece + bytes) {
                 tell(lint_kind::nonzero_padding, {}, {},
-                     sentence("byte {} is padding, and not zero", {at + static_cast<std::uint64_t>(odd - piece)}));
+                     sentence("byte {} is padding, and not zero", {at + static_cast<uint64_t>(odd - piece)}));
                 return {};
             }
             at += bytes;
@@ -235,7 +230,7 @@ private:
     }
 
     const opened_file& file_;
-    std::vector<lint_finding>& found_;
+    vector<lint_finding>& found_;
     bool wants_all_;
 };
 
@@ -255,7 +250,7 @@ private:
 /// What read_options::strict() asks of the file that is being opened. Errors: strict_encoding, strict_order,
 /// strict_gap, strict_alias; what the source says.
 ZTENSOR_COLD inline result<void> check_strictly(const opened_file& file) {
-    std::vector<lint_finding> found;
+    vector<lint_finding> found;
     ZTENSOR_TRY(index_audit(file, found, false).run());
     if (found.empty()) {
         return {};

@@ -4,18 +4,14 @@
 #ifndef ZTENSOR_DETAIL_READ_LINT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_LINT_DEFINITIONS_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/reader.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -28,7 +24,7 @@ struct reader_access {
 // -- names that look alike
 
 struct alike {
-    std::uint32_t character;
+    uint32_t character;
     char like;
 };
 
@@ -45,7 +41,7 @@ inline constexpr alike alike_letters[] = {
 /// A name as it looks at a glance, and what is odd about it by itself.
 class glance {
 public:
-    explicit glance(std::string_view name) {
+    explicit glance(string_view name) {
         while (!name.empty()) {
             take(name);
         }
@@ -53,14 +49,14 @@ public:
             folded_.pop_back();
             note("ends with a space");
         }
-        const std::size_t spaces = (std::min)(folded_.find_first_not_of(' '), folded_.size());
+        const size_t spaces = (std::min)(folded_.find_first_not_of(' '), folded_.size());
         if (spaces != 0) {
             folded_.erase(0, spaces);
             note("starts with a space");
         }
     }
 
-    [[nodiscard]] std::string&& take_folded() noexcept { return std::move(folded_); }
+    [[nodiscard]] string&& take_folded() noexcept { return std::move(folded_); }
     /// Null for nothing.
     [[nodiscard]] const char* oddity() const noexcept { return oddity_; }
 
@@ -68,18 +64,18 @@ private:
     void note(const char* what) noexcept { oddity_ = oddity_ != nullptr ? oddity_ : what; }
 
     /// The next character of UTF-8 that was checked.
-    void take(std::string_view& rest) {
+    void take(string_view& rest) {
         const auto lead = static_cast<unsigned char>(rest.front());
-        const std::size_t size = lead < 0x80 ? 1 : (std::max<std::size_t>)(utf8_sequence_bytes(rest), 1);
-        std::uint32_t character = size == 1 ? lead : lead & (0xffU >> (size + 1));
-        for (std::size_t i = 1; i < size; ++i) {
+        const size_t size = lead < 0x80 ? 1 : (std::max<size_t>)(utf8_sequence_bytes(rest), 1);
+        uint32_t character = size == 1 ? lead : lead & (0xffU >> (size + 1));
+        for (size_t i = 1; i < size; ++i) {
             character = character << 6 | (static_cast<unsigned char>(rest[i]) & 0x3fU);
         }
         add(character, rest.substr(0, size));
         rest.remove_prefix(size);
     }
 
-    void add(std::uint32_t character, std::string_view spelled) {
+    void add(uint32_t character, string_view spelled) {
         const bool is_space = character == ' ' || character == 0xa0 || character == 0x3000 ||
                               (character >= 0x2000 && character <= 0x200a) || character == 0x202f;
         const bool is_invisible = (character >= 0x200b && character <= 0x200f) || character == 0xfeff ||
@@ -115,29 +111,29 @@ private:
         }
     }
 
-    std::string folded_;
+    string folded_;
     const char* oddity_ = nullptr;
 };
 
-inline void look_at_names(const manifest& index, std::vector<lint_finding>& found) {
-    std::vector<std::pair<std::string, std::uint32_t>> seen;
-    for (std::uint32_t i = 0; i < index.objects.size(); ++i) {
-        const std::string_view name = index.name_of(i);
+inline void look_at_names(const manifest& index, vector<lint_finding>& found) {
+    vector<std::pair<string, uint32_t>> seen;
+    for (uint32_t i = 0; i < index.objects.size(); ++i) {
+        const string_view name = index.name_of(i);
         glance at(name);
         if (at.oddity() != nullptr) {
             found.push_back({lint_kind::lookalike_names,
-                             std::string(name),
+                             string(name),
                              {},
                              sentence("the name {} {}", {in_quotes(name), at.oddity()})});
         }
         seen.emplace_back(at.take_folded(), i);
     }
     std::sort(seen.begin(), seen.end());
-    for (std::size_t i = 1; i < seen.size(); ++i) {
+    for (size_t i = 1; i < seen.size(); ++i) {
         if (seen[i].first == seen[i - 1].first) {
-            const std::string_view name = index.name_of(seen[i].second);
+            const string_view name = index.name_of(seen[i].second);
             found.push_back({lint_kind::lookalike_names,
-                             std::string(name),
+                             string(name),
                              {},
                              sentence("the name {} looks like {}",
                                       {in_quotes(name), in_quotes(index.name_of(seen[i - 1].second))})});
@@ -147,14 +143,14 @@ inline void look_at_names(const manifest& index, std::vector<lint_finding>& foun
 
 // -- digests, and other formats
 
-inline void look_at_digests(const manifest& index, std::vector<lint_finding>& found) {
-    std::uint64_t missing = 0;
+inline void look_at_digests(const manifest& index, vector<lint_finding>& found) {
+    uint64_t missing = 0;
     lint_finding first{lint_kind::missing_digest, {}, {}, {}};
     for (const object_record& object : index.objects) {
         for (const component_record& each : index.components_of(object)) {
             if (!each.digest_text.is_present() && missing++ == 0) {
-                first.object = std::string(index.text(object.name));
-                first.component = std::string(role_name(index, each));
+                first.object = string(index.text(object.name));
+                first.component = string(role_name(index, each));
             }
         }
     }
@@ -166,15 +162,15 @@ inline void look_at_digests(const manifest& index, std::vector<lint_finding>& fo
 }
 
 /// An end record may have a comment of 64 KiB behind it, which hides all of a small index.
-inline result<void> look_for_zip(const byte_source& source, std::vector<lint_finding>& found) {
-    constexpr std::size_t record_bytes = 22;
-    const std::uint64_t size = source.size();
-    const auto looked_at = static_cast<std::size_t>((std::min<std::uint64_t>)(size, 0xffff + record_bytes));
-    std::vector<std::byte> end(looked_at);
+inline result<void> look_for_zip(const byte_source& source, vector<lint_finding>& found) {
+    constexpr size_t record_bytes = 22;
+    const uint64_t size = source.size();
+    const auto looked_at = static_cast<size_t>((std::min<uint64_t>)(size, 0xffff + record_bytes));
+    vector<byte> end(looked_at);
     ZTENSOR_TRY(source.read_at(size - looked_at, end));
-    for (std::size_t at = looked_at < record_bytes ? 0 : looked_at - record_bytes + 1; at-- != 0;) {
+    for (size_t at = looked_at < record_bytes ? 0 : looked_at - record_bytes + 1; at-- != 0;) {
         const bool is_record = load_little(&end[at], 4) == 0x06054b50;
-        const std::uint64_t comment = is_record ? load_little(&end[at + record_bytes - 2], 2) : 0;
+        const uint64_t comment = is_record ? load_little(&end[at + record_bytes - 2], 2) : 0;
         if (is_record && comment <= looked_at - at - record_bytes) {
             found.push_back({lint_kind::zip_end_record,
                              {},

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_READ_LOAD_PLAN_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/parts.hpp>
 #include <ztensor/load_plan.hpp>
@@ -14,15 +15,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -37,30 +32,30 @@ struct load_target {
     const wanted_tensor* wanted = nullptr;
     const object_record* object = nullptr;
     const component_record* component = nullptr;
-    bool is_grouped = false;              ///< of quantized weights whose scales stand apart
-    std::optional<number_source> numbers; ///< what converts its elements or blocks
-    std::vector<index_range> ranges;      ///< of a part, in every dimension
+    bool is_grouped = false;         ///< of quantized weights whose scales stand apart
+    optional<number_source> numbers; ///< what converts its elements or blocks
+    vector<index_range> ranges;      ///< of a part, in every dimension
     /// Of raw data that is wanted as one run, the run: absolute in the file.
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
+    uint64_t offset = 0;
+    uint64_t length = 0;
     bool is_one_raw_run = false;
-    bool is_checked = false;              ///< its digest is to be verified
-    std::uint64_t decoded_bytes = 0;      ///< that are wanted of it, as they are stored
-    std::size_t stored_element_bytes = 1; ///< of a block, where it is blocks
+    bool is_checked = false;         ///< its digest is to be verified
+    uint64_t decoded_bytes = 0;      ///< that are wanted of it, as they are stored
+    size_t stored_element_bytes = 1; ///< of a block, where it is blocks
 
     [[nodiscard]] bool is_whole() const noexcept { return wanted->part == wanted_tensor::part_kind::whole; }
 };
 
 /// The ranges of a part in every dimension, checked.
-inline result<std::vector<index_range>> ranges_of(const wanted_tensor& wanted, const shape& dimensions) {
-    std::vector<index_range> ranges = wanted.ranges;
+inline result<vector<index_range>> ranges_of(const wanted_tensor& wanted, const shape& dimensions) {
+    vector<index_range> ranges = wanted.ranges;
     if (wanted.part == wanted_tensor::part_kind::rows) {
         if (dimensions.empty()) {
             return fail(errc::out_of_bounds, "rows {} to {} were asked for, of shape {}",
                         {ranges[0].begin, ranges[0].end, to_string(dimensions)})
                 .by_caller();
         }
-        for (std::size_t i = 1; i < dimensions.rank(); ++i) {
+        for (size_t i = 1; i < dimensions.rank(); ++i) {
             ranges.push_back({0, dimensions[i]});
         }
     }
@@ -71,13 +66,13 @@ inline result<std::vector<index_range>> ranges_of(const wanted_tensor& wanted, c
 /// Where the wanted part lies in what the component decodes to, which is known.
 inline result<element_part> find_part(const opened_file& file, const load_target& target) {
     const shape dimensions = file.index.shape_of(*target.object);
-    const std::uint64_t decoded_bytes = target.component->decoded_length().value_or(0);
+    const uint64_t decoded_bytes = target.component->decoded_length().value_or(0);
     return part_finder(dimensions, target.ranges)(decoded_bytes, target.wanted->request.size_bytes);
 }
 
-inline result<void> check_room(std::uint64_t elements, const load_target& target) {
+inline result<void> check_room(uint64_t elements, const load_target& target) {
     const wanted_tensor& wanted = *target.wanted;
-    const std::size_t element_bytes = wanted.number_bytes != 0 ? wanted.number_bytes : wanted.request.size_bytes;
+    const size_t element_bytes = wanted.number_bytes != 0 ? wanted.number_bytes : wanted.request.size_bytes;
     ZTENSOR_TRY(make_room(memory_of(wanted.destination), elements, element_bytes));
     return {};
 }
@@ -102,7 +97,7 @@ inline result<void> check_target(const opened_file& file, load_target& target) {
     if (target.is_grouped) {
         return check_groups(file, target);
     }
-    std::optional<std::uint64_t> elements;
+    optional<uint64_t> elements;
     if (wanted.number_bytes != 0) {
         ZTENSOR_TRY_ASSIGN(const number_source numbers,
                            target.object->format == format::dense
@@ -161,11 +156,11 @@ inline result<load_target> find_target(const reader& from, const wanted_tensor& 
 }
 
 /// Several errors as one, of the code of the first.
-[[nodiscard]] ZTENSOR_COLD inline error all_problems(const std::vector<error>& problems, std::size_t wanted) {
+[[nodiscard]] ZTENSOR_COLD inline error all_problems(const vector<error>& problems, size_t wanted) {
     if (problems.size() == 1) {
         return problems.front();
     }
-    std::string text = sentence("{} of {} tensors can't be loaded:", {problems.size(), wanted});
+    string text = sentence("{} of {} tensors can't be loaded:", {problems.size(), wanted});
     const char* separator = " ";
     for (const error& each : problems) {
         text += separator;
@@ -179,9 +174,9 @@ inline result<load_target> find_target(const reader& from, const wanted_tensor& 
 }
 
 /// Everything that a plan wants, or all that is wrong with it.
-inline result<std::vector<load_target>> find_targets(const reader& from, const std::vector<wanted_tensor>& wanted) {
-    std::vector<load_target> targets;
-    std::vector<error> problems;
+inline result<vector<load_target>> find_targets(const reader& from, const vector<wanted_tensor>& wanted) {
+    vector<load_target> targets;
+    vector<error> problems;
     targets.reserve(wanted.size());
     for (const wanted_tensor& each : wanted) {
         result<load_target> found = find_target(from, each);
@@ -201,33 +196,33 @@ inline result<std::vector<load_target>> find_targets(const reader& from, const s
 
 /// A large zstd blob that several threads decode: one for each of its units.
 struct shared_blob {
-    shared_blob(const opened_file& file, const load_target& of, span<std::byte> decoded, std::uint64_t most_frame_bytes)
+    shared_blob(const opened_file& file, const load_target& of, span<byte> decoded, uint64_t most_frame_bytes)
         : target(of), elements(decoded),
           frames(file, *of.component, decoded, most_frame_bytes,
                  source_access::stable_range(*file.source, of.component->offset, of.component->length)) {}
 
     const load_target& target;
-    span<std::byte> elements; ///< as they are stored: the destination, or its end
+    span<byte> elements; ///< as they are stored: the destination, or its end
     frame_stream frames;
-    std::atomic<std::size_t> units_left{0}; ///< the last one finishes it
+    std::atomic<size_t> units_left{0}; ///< the last one finishes it
 };
 
 class load_run {
 public:
-    load_run(const opened_file& file, std::vector<load_target> targets, const load_options& options)
+    load_run(const opened_file& file, vector<load_target> targets, const load_options& options)
         : file_(file), targets_(std::move(targets)), options_(options) {}
 
     result<load_report> carry_out() {
         for (const load_target& each : targets_) {
             bytes_total_ += each.decoded_bytes;
         }
-        const std::uint64_t affordable = (std::max<std::uint64_t>)(options_.max_staging_bytes_ / batch_bytes, 1);
-        const std::size_t useful = useful_threads(options_.threads_, ~std::size_t{0});
+        const uint64_t affordable = (std::max<uint64_t>)(options_.max_staging_bytes_ / batch_bytes, 1);
+        const size_t useful = useful_threads(options_.threads_, ~size_t{0});
         threads_ = smaller_size(useful, affordable);
         staging_bytes_ = options_.max_staging_bytes_ / threads_;
         make_units();
         const zeroed_unless_done bools{*this};
-        for_each_in_parallel(units_.size(), static_cast<unsigned>(threads_), [&](std::size_t i) {
+        for_each_in_parallel(units_.size(), static_cast<unsigned>(threads_), [&](size_t i) {
             if (!is_stopped_) {
                 run(units_[i]);
             }
@@ -243,12 +238,12 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t large_bytes = std::uint64_t{256} << 10; ///< straight into its place
-    static constexpr std::uint64_t piece_bytes = std::uint64_t{8} << 20;   ///< of what is large
-    static constexpr std::uint64_t batch_bytes = std::uint64_t{1} << 20;   ///< of small neighbours, at most
-    static constexpr std::uint64_t gap_bytes = std::uint64_t{16} << 10;    ///< between them; read for nothing
+    static constexpr uint64_t large_bytes = uint64_t{256} << 10; ///< straight into its place
+    static constexpr uint64_t piece_bytes = uint64_t{8} << 20;   ///< of what is large
+    static constexpr uint64_t batch_bytes = uint64_t{1} << 20;   ///< of small neighbours, at most
+    static constexpr uint64_t gap_bytes = uint64_t{16} << 10;    ///< between them; read for nothing
 
-    enum class unit_kind : std::uint8_t {
+    enum class unit_kind : uint8_t {
         piece,  ///< stored bytes [begin, end) of a raw run that no digest covers
         batch,  ///< small raw tensors, read at once
         single, ///< one tensor, by one thread
@@ -257,10 +252,10 @@ private:
 
     struct unit {
         unit_kind kind;
-        std::size_t first; ///< target, or shared blob
-        std::size_t last;  ///< of a batch: behind its last target
-        std::uint64_t begin = 0;
-        std::uint64_t end = 0;
+        size_t first; ///< target, or shared blob
+        size_t last;  ///< of a batch: behind its last target
+        uint64_t begin = 0;
+        uint64_t end = 0;
     };
 
     /// No byte but 0 and 1 must stay behind in bools that a failure left half read.
@@ -268,16 +263,16 @@ private:
         load_run& run;
         ~zeroed_unless_done() {
             for (const load_target& each : run.targets_) {
-                const span<std::byte> bools = each.wanted->destination;
+                const span<byte> bools = each.wanted->destination;
                 if (!run.is_done_ && each.wanted->request.is_bool) { // which is never converted
-                    std::fill(bools.begin(), bools.end(), std::byte{0});
+                    std::fill(bools.begin(), bools.end(), byte{0});
                 }
             }
         }
     };
 
     [[nodiscard]] bool fits_batch(const load_target& target) const noexcept {
-        const std::size_t width = target.component->dtype ? width_bytes(*target.component->dtype) : 1;
+        const size_t width = target.component->dtype ? width_bytes(*target.component->dtype) : 1;
         const bool is_swapped = is_foreign_order(*target.component) && width > 1; // each time that it is asked for
         return target.is_one_raw_run && target.length < large_bytes && !is_swapped &&
                !source_access::is_made(*file_.source, target.offset, target.length);
@@ -287,20 +282,20 @@ private:
         std::sort(targets_.begin(), targets_.end(), [](const load_target& a, const load_target& b) {
             return a.offset != b.offset ? a.offset < b.offset : a.wanted < b.wanted;
         });
-        for (std::size_t i = 0; i < targets_.size();) {
+        for (size_t i = 0; i < targets_.size();) {
             i = fits_batch(targets_[i]) ? add_batch(i) : add_large(i);
         }
     }
 
     /// Gives the first target behind it.
-    [[nodiscard]] std::size_t add_batch(std::size_t first) {
-        const std::uint64_t most = (std::min)(batch_bytes, (std::max)(staging_bytes_, large_bytes));
-        const std::uint64_t begin = targets_[first].offset;
-        std::uint64_t end = begin;
-        std::size_t next = first;
+    [[nodiscard]] size_t add_batch(size_t first) {
+        const uint64_t most = (std::min)(batch_bytes, (std::max)(staging_bytes_, large_bytes));
+        const uint64_t begin = targets_[first].offset;
+        uint64_t end = begin;
+        size_t next = first;
         for (; next < targets_.size(); ++next) {
             const load_target& target = targets_[next];
-            const std::uint64_t behind = (std::max)(end, target.offset + target.length);
+            const uint64_t behind = (std::max)(end, target.offset + target.length);
             if (!fits_batch(target) || target.offset > end + gap_bytes || (next != first && behind - begin > most)) {
                 break;
             }
@@ -311,26 +306,26 @@ private:
     }
 
     /// The same of a target that is no part of a batch.
-    [[nodiscard]] std::size_t add_large(std::size_t place) {
+    [[nodiscard]] size_t add_large(size_t place) {
         const load_target& target = targets_[place];
         const component_record& component = *target.component;
         const bool is_zstd = component.encoding == encoding::zstd;
         const bool is_made = source_access::is_made(*file_.source, target.offset, target.length);
         if (target.is_one_raw_run && !target.is_checked && !is_made) {
-            const std::uint64_t step = piece_bytes / target.stored_element_bytes * target.stored_element_bytes;
-            for (std::uint64_t at = 0; at < target.length; at += step) {
+            const uint64_t step = piece_bytes / target.stored_element_bytes * target.stored_element_bytes;
+            for (uint64_t at = 0; at < target.length; at += step) {
                 units_.push_back({unit_kind::piece, place, place + 1, at, (std::min)(target.length, at + step)});
             }
             return place + 1;
         }
-        const span<std::byte> destination = target.wanted->destination;
-        const std::uint64_t most_frame_bytes = staging_bytes_ / 2; // a small blob is held as a whole, if it may be
+        const span<byte> destination = target.wanted->destination;
+        const uint64_t most_frame_bytes = staging_bytes_ / 2; // a small blob is held as a whole, if it may be
         const bool is_large =
             is_zstd && component.length >= (std::min)(frame_stream::smallest_blob_bytes, most_frame_bytes + 1);
         const bool is_joint = target.is_grouped || (target.numbers && target.numbers->are_packed());
         if (is_large && !is_joint && target.is_whole() && component.decoded_length() &&
             target.decoded_bytes <= destination.size()) {
-            const span<std::byte> elements = destination.last(static_cast<std::size_t>(target.decoded_bytes));
+            const span<byte> elements = destination.last(static_cast<size_t>(target.decoded_bytes));
             const unit part = {unit_kind::shared, shared_.size(), place + 1};
             shared_.push_back(std::make_unique<shared_blob>(file_, target, elements, most_frame_bytes));
             shared_blob& blob = *shared_.back();
@@ -351,18 +346,18 @@ private:
         }
         const load_target& target = targets_[each.first];
         const bool is_piece = each.kind == unit_kind::piece;
-        std::uint64_t read_bytes = is_piece ? each.end - each.begin : 0;
+        uint64_t read_bytes = is_piece ? each.end - each.begin : 0;
         result<void> done = is_piece ? read_piece(target, each.begin, each.end) : read_single(target, read_bytes);
         bytes_read_ += read_bytes;
         settle(target, std::move(done), is_piece ? each.end - each.begin : target.decoded_bytes);
     }
 
-    result<void> read_piece(const load_target& target, std::uint64_t begin, std::uint64_t end) {
-        const std::size_t width = target.stored_element_bytes;
-        const std::size_t made_bytes = target.numbers ? target.numbers->converted_bytes() : width;
-        const auto first = static_cast<std::size_t>(begin / width) * made_bytes;
-        const auto last = static_cast<std::size_t>(end / width) * made_bytes;
-        const span<std::byte> place = target.wanted->destination.subspan(first, last - first);
+    result<void> read_piece(const load_target& target, uint64_t begin, uint64_t end) {
+        const size_t width = target.stored_element_bytes;
+        const size_t made_bytes = target.numbers ? target.numbers->converted_bytes() : width;
+        const auto first = static_cast<size_t>(begin / width) * made_bytes;
+        const auto last = static_cast<size_t>(end / width) * made_bytes;
+        const span<byte> place = target.wanted->destination.subspan(first, last - first);
         if (target.numbers) {
             blob_check no_check(file_, *target.component);
             return target.numbers->convert_raw(begin / width, place, no_check, target.numbers->best_store(place));
@@ -371,7 +366,7 @@ private:
         return to_host(*target.component, target.wanted->request, place);
     }
 
-    result<void> read_single(const load_target& target, std::uint64_t& read_bytes) {
+    result<void> read_single(const load_target& target, uint64_t& read_bytes) {
         const wanted_tensor& wanted = *target.wanted;
         const component_record& component = *target.component;
         if (!target.is_whole() && component.decoded_length()) {
@@ -394,28 +389,28 @@ private:
 
     void run_batch(const unit& batch) {
         thread_memory memory;
-        const auto size = static_cast<std::size_t>(batch.end - batch.begin);
+        const auto size = static_cast<size_t>(batch.end - batch.begin);
         const load_target& first = targets_[batch.first];
-        const result<span<std::byte>> all = memory.reserve(size, "a batch of small tensors");
+        const result<span<byte>> all = memory.reserve(size, "a batch of small tensors");
         result<void> read = all && size != 0 ? file_.source->read_at(batch.begin, *all) : result<void>();
         if (!all || !read) {
             return stop(first, all ? std::move(read).error() : all.error());
         }
         bytes_read_ += size;
-        for (std::size_t i = batch.first; i < batch.last && !is_stopped_; ++i) {
+        for (size_t i = batch.first; i < batch.last && !is_stopped_; ++i) {
             const load_target& target = targets_[i];
-            const span<std::byte> stored = all->subspan(static_cast<std::size_t>(target.offset - batch.begin),
-                                                        static_cast<std::size_t>(target.length));
+            const span<byte> stored =
+                all->subspan(static_cast<size_t>(target.offset - batch.begin), static_cast<size_t>(target.length));
             settle(target, hand_over(target, stored), target.decoded_bytes);
         }
     }
 
     /// Stored bytes in the host's order, to where they are wanted.
-    result<void> hand_over(const load_target& target, span<std::byte> stored) {
+    result<void> hand_over(const load_target& target, span<byte> stored) {
         if (target.is_checked) {
             ZTENSOR_TRY(check_digest(file_, *target.component, stored));
         }
-        const span<std::byte> destination = target.wanted->destination;
+        const span<byte> destination = target.wanted->destination;
         if (target.numbers) {
             return target.numbers->convert_stored(stored, destination);
         }
@@ -427,7 +422,7 @@ private:
 
     void run_shared(shared_blob& blob) {
         const load_target& target = blob.target;
-        for (std::size_t decoded = 0; !is_stopped_ && blob.frames.take_turn(decoded); decoded = 0) {
+        for (size_t decoded = 0; !is_stopped_ && blob.frames.take_turn(decoded); decoded = 0) {
             settle(target, {}, decoded);
         }
         if (--blob.units_left != 0 || is_stopped_) {
@@ -456,15 +451,15 @@ private:
     }
 
     /// Says how far it is, or stops all of it.
-    void settle(const load_target& target, result<void> done, std::uint64_t decoded_bytes) {
+    void settle(const load_target& target, result<void> done, uint64_t decoded_bytes) {
         if (!done) {
             return stop(target, std::move(done).error());
         }
-        const std::uint64_t now = bytes_done_ += decoded_bytes;
+        const uint64_t now = bytes_done_ += decoded_bytes;
         if (!options_.progress_ || &is_at_work() != caller_) {
             return;
         }
-        const std::string_view name = file_.index.text(target.object->name);
+        const string_view name = file_.index.text(target.object->name);
         if (!options_.progress_({(std::min)(now, bytes_total_), bytes_total_, name})) {
             stop(target, fail(errc::cancelled, "the progress function cancelled the plan at {} of {} bytes",
                               {now, bytes_total_}));
@@ -472,19 +467,19 @@ private:
     }
 
     const opened_file& file_;
-    std::vector<load_target> targets_; ///< as they lie in the file
+    vector<load_target> targets_; ///< as they lie in the file
     const load_options& options_;
     const bool* const caller_ = &is_at_work(); ///< stands for the thread
-    std::size_t threads_ = 1;
-    std::uint64_t staging_bytes_ = 0; ///< of each
-    std::vector<unit> units_;
-    std::vector<std::unique_ptr<shared_blob>> shared_;
-    std::uint64_t bytes_total_ = 0;
+    size_t threads_ = 1;
+    uint64_t staging_bytes_ = 0; ///< of each
+    vector<unit> units_;
+    vector<std::unique_ptr<shared_blob>> shared_;
+    uint64_t bytes_total_ = 0;
     bool is_done_ = false;
 
     std::atomic<bool> is_stopped_{false};
-    std::atomic<std::uint64_t> bytes_read_{0};
-    std::atomic<std::uint64_t> bytes_done_{0};
+    std::atomic<uint64_t> bytes_read_{0};
+    std::atomic<uint64_t> bytes_done_{0};
     os_mutex mutex_; ///< of the failure
     result<void> failure_;
 };
@@ -494,10 +489,10 @@ inline result<void> check_added(bool is_out_of_memory) {
                             : result<void>();
 }
 
-inline result<load_report> run_plan(const opened_file* file, const reader& from,
-                                    const std::vector<wanted_tensor>& wanted, const load_options& options) {
+inline result<load_report> run_plan(const opened_file* file, const reader& from, const vector<wanted_tensor>& wanted,
+                                    const load_options& options) {
     const double begin = steady_seconds();
-    ZTENSOR_TRY_ASSIGN(std::vector<load_target> targets, find_targets(from, wanted));
+    ZTENSOR_TRY_ASSIGN(vector<load_target> targets, find_targets(from, wanted));
     result<load_report> report = load_run(*file, std::move(targets), options).carry_out();
     if (report) {
         report->seconds = steady_seconds() - begin;

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/parts.hpp>
 #include <ztensor/object_view.hpp>
@@ -24,7 +25,7 @@ ZTENSOR_INLINE error object_access::located(const object_view& object, error why
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error no_component(const manifest& index, const object_record& object,
-                                                     std::string_view role) noexcept {
+                                                     string_view role) noexcept {
     const bool is_sparse = object.format == format::sparse_csr || object.format == format::sparse_coo;
     return fail(errc::component_not_found, "there is no component {}{}",
                 {in_quotes(role), is_sparse && index.generation == generation::v0_1

@@ -9,6 +9,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
@@ -23,14 +24,9 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -42,10 +38,10 @@ namespace detail {
 
 /// What the digest of a blob covers, where that is not the blob: the whole entry of an archive that it lies in.
 struct digest_cover {
-    std::uint64_t blob_offset = 0;
-    std::uint64_t blob_length = 0;
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
+    uint64_t blob_offset = 0;
+    uint64_t blob_length = 0;
+    uint64_t offset = 0;
+    uint64_t length = 0;
 
     friend bool operator<(const digest_cover& a, const digest_cover& b) noexcept {
         return a.blob_offset != b.blob_offset ? a.blob_offset < b.blob_offset : a.blob_length < b.blob_length;
@@ -54,13 +50,13 @@ struct digest_cover {
 
 struct opened_file {
     std::shared_ptr<const byte_source> source; ///< may hold more than the file: see assembled_source
-    std::uint64_t file_bytes = 0;              ///< of the file itself
+    uint64_t file_bytes = 0;                   ///< of the file itself
     manifest index;
-    std::uint64_t index_offset = 0; ///< in the file; 0 where the index was made of another header, or there is none
+    uint64_t index_offset = 0; ///< in the file; 0 where the index was made of another header, or there is none
     read_options options;
-    std::vector<digest_cover> digest_covers; ///< by offset and length; empty in .zt files
-    std::vector<skipped_item> skipped;       ///< of files of other formats: what became no object
-    std::string path;                        ///< for messages; empty for memory and user-defined sources
+    vector<digest_cover> digest_covers; ///< by offset and length; empty in .zt files
+    vector<skipped_item> skipped;       ///< of files of other formats: what became no object
+    string path;                        ///< for messages; empty for memory and user-defined sources
 };
 
 /// Whether an object is of the format that a view of it needs. SPEC.md section 5. Errors: unsupported_format.
@@ -81,7 +77,7 @@ struct component_access {
     [[nodiscard]] static const opened_file& file_of(const component_view& component) noexcept;
     [[nodiscard]] static const component_record& record_of(const component_view& component) noexcept;
     [[nodiscard]] static const object_record& object_record_of(const component_view& component) noexcept;
-    [[nodiscard]] static std::string_view object_of(const component_view& component) noexcept;
+    [[nodiscard]] static string_view object_of(const component_view& component) noexcept;
     /// Adds to an error where it happened.
     [[nodiscard]] static error located(const component_view& component, error why) noexcept;
     template <class T>
@@ -121,23 +117,22 @@ struct object_access {
 // -- opening
 
 /// Both ends of the file -> where its manifest is.
-ZTENSOR_COLD inline result<manifest_location> find_manifest(const byte_source& source,
-                                                            std::uint64_t max_manifest_bytes) {
-    constexpr std::uint64_t manifest_bytes_ceiling = std::uint64_t{1} << 30;
-    const std::uint64_t size = source.size();
-    std::byte head[head_bytes];
-    std::byte tail[tail_bytes];
-    const span<std::byte> start(head, static_cast<std::size_t>((std::min<std::uint64_t>)(size, head_bytes)));
+ZTENSOR_COLD inline result<manifest_location> find_manifest(const byte_source& source, uint64_t max_manifest_bytes) {
+    constexpr uint64_t manifest_bytes_ceiling = uint64_t{1} << 30;
+    const uint64_t size = source.size();
+    byte head[head_bytes];
+    byte tail[tail_bytes];
+    const span<byte> start(head, static_cast<size_t>((std::min<uint64_t>)(size, head_bytes)));
     ZTENSOR_TRY(source.read_at(0, start));
     ZTENSOR_TRY_ASSIGN(const container kind, identify_container(start, size));
-    const span<std::byte> end(tail, static_cast<std::size_t>((std::min<std::uint64_t>)(size, tail_bytes_of(kind))));
+    const span<byte> end(tail, static_cast<size_t>((std::min<uint64_t>)(size, tail_bytes_of(kind))));
     ZTENSOR_TRY(source.read_at(size - end.size(), end));
     return locate_manifest(kind, end, size, (std::min)(max_manifest_bytes, manifest_bytes_ceiling));
 }
 
 /// The manifest's bytes in memory of our own: a file changed underneath can't change what was validated.
 ZTENSOR_COLD inline result<void> copy_index(const byte_source& source, const manifest_location& at, manifest& index) {
-    if (!index.index.allocate(static_cast<std::size_t>(at.length), scan_reach_bytes)) {
+    if (!index.index.allocate(static_cast<size_t>(at.length), scan_reach_bytes)) {
         return fail(errc::out_of_memory, "no memory for a manifest of {} bytes", {at.length});
     }
     advise_huge_pages(index.index.data(), index.index.size());

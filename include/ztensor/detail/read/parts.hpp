@@ -4,13 +4,11 @@
 #ifndef ZTENSOR_DETAIL_READ_PARTS_HPP
 #define ZTENSOR_DETAIL_READ_PARTS_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/decode.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 namespace ztensor {
@@ -22,36 +20,35 @@ namespace detail {
 // All elements of one component in typed memory. SPEC.md section 4.
 
 /// The elements are as the caller wants them: in the host's byte order, and bools that are 0 or 1.
-inline result<void> to_host(const component_record& component, const element_request& request,
-                            span<std::byte> decoded) {
+inline result<void> to_host(const component_record& component, const element_request& request, span<byte> decoded) {
     to_host_order(component, request, decoded);
     return request.is_bool ? normalise_bools(component, decoded) : result<void>();
 }
 
 /// All bytes of raw data, into memory that grows with what is read.
-inline result<span<std::byte>> read_growing(const opened_file& file, const component_record& component,
-                                            const element_request& request, element_memory elements) {
-    const auto total = static_cast<std::size_t>(component.length / request.size_bytes);
-    const std::size_t piece = (std::max<std::size_t>)(cached_piece_bytes / request.size_bytes, 1);
+inline result<span<byte>> read_growing(const opened_file& file, const component_record& component,
+                                       const element_request& request, element_memory elements) {
+    const auto total = static_cast<size_t>(component.length / request.size_bytes);
+    const size_t piece = (std::max<size_t>)(cached_piece_bytes / request.size_bytes, 1);
     const prefault ahead(reserve_large(elements, total, request.size_bytes), threads_for_pages(file));
     blob_check check(file, component);
-    span<std::byte> memory;
-    for (std::size_t done = 0; done < total; done += piece) {
-        const std::size_t more = (std::min)(piece, total - done);
+    span<byte> memory;
+    for (size_t done = 0; done < total; done += piece) {
+        const size_t more = (std::min)(piece, total - done);
         memory = elements.resize(elements.owner, done + more);
-        const span<std::byte> added = memory.last(more * request.size_bytes);
+        const span<byte> added = memory.last(more * request.size_bytes);
         result<void> read =
-            read_checked(file, component, static_cast<std::uint64_t>(done) * request.size_bytes, added, check);
+            read_checked(file, component, static_cast<uint64_t>(done) * request.size_bytes, added, check);
         if (!read) {
             return std::move(read).error();
         }
     }
     result<void> intact = check.finish();
-    return intact ? result<span<std::byte>>(memory) : std::move(intact).error();
+    return intact ? result<span<byte>>(memory) : std::move(intact).error();
 }
 
 /// Of a failure, which is passed on: no byte but 0 and 1 must stay behind in bools.
-inline result<void> leave_bools(result<void> done, const element_request& request, span<std::byte> destination) {
+inline result<void> leave_bools(result<void> done, const element_request& request, span<byte> destination) {
     if (!done && request.is_bool && !destination.empty()) {
         std::memset(destination.data(), 0, destination.size());
     }
@@ -59,12 +56,12 @@ inline result<void> leave_bools(result<void> done, const element_request& reques
 }
 
 /// All elements of a blob of which only decoding tells how many there are, into memory that is made then.
-inline result<span<std::byte>> read_uncounted(const opened_file& file, const component_record& component,
-                                              const element_request& request, const element_memory& elements) {
+inline result<span<byte>> read_uncounted(const opened_file& file, const component_record& component,
+                                         const element_request& request, const element_memory& elements) {
     byte_buffer decoded;
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
+    ZTENSOR_TRY_ASSIGN(const span<byte> whole, decode_whole(file, component, decoded));
     ZTENSOR_TRY(check_whole_elements(whole.size(), request.size_bytes));
-    const span<std::byte> memory = elements.resize(elements.owner, whole.size() / request.size_bytes);
+    const span<byte> memory = elements.resize(elements.owner, whole.size() / request.size_bytes);
     if (!memory.empty()) {
         std::memcpy(memory.data(), whole.data(), memory.size());
     }
@@ -74,8 +71,8 @@ inline result<span<std::byte>> read_uncounted(const opened_file& file, const com
 /// All elements.
 inline result<void> read_elements(const opened_file& file, const component_record& component,
                                   const element_request& request, const element_memory& elements) {
-    ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_loadable_elements(file, component, request));
-    span<std::byte> memory = elements.given;
+    ZTENSOR_TRY_ASSIGN(const optional<uint64_t> count, count_loadable_elements(file, component, request));
+    span<byte> memory = elements.given;
     result<void> done;
     if (count && component.encoding == encoding::raw && elements.reserve != nullptr) {
         ZTENSOR_TRY_ASSIGN(memory, read_growing(file, component, request, elements));
@@ -102,7 +99,7 @@ inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
         return fail(errc::invalid_argument, "{} ranges were given for the {} dimensions of shape {}",
                     {ranges.size(), dimensions.rank(), to_string(dimensions)});
     }
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
+    for (size_t i = 0; i < ranges.size(); ++i) {
         if (ranges[i].begin > ranges[i].end || ranges[i].end > dimensions[i]) {
             return fail(errc::out_of_bounds, "indices {} to {} of dimension {} were asked for, of shape {}",
                         {ranges[i].begin, ranges[i].end, i, to_string(dimensions)})
@@ -115,33 +112,32 @@ inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
 /// Where some elements of a component lie in its decoded bytes, and how many of them there are.
 struct element_part {
     byte_runs runs;
-    std::uint64_t count;
+    uint64_t count;
 };
 
 /// Says it of a component that decodes to `decoded_bytes`.
 class part_finder {
 public:
     /// Parts [first, last) of `parts` equal ones.
-    part_finder(std::uint64_t first, std::uint64_t last, std::uint64_t parts) noexcept
-        : first_(first), last_(last), parts_(parts) {}
+    part_finder(uint64_t first, uint64_t last, uint64_t parts) noexcept : first_(first), last_(last), parts_(parts) {}
     /// A range in each dimension, which were checked.
     part_finder(const shape& dimensions, span<const index_range> ranges) noexcept
         : dimensions_(&dimensions), ranges_(ranges) {}
 
     /// Errors: out_of_bounds; size_mismatch where elements would be cut.
-    result<element_part> operator()(std::uint64_t decoded_bytes, std::size_t element_bytes) const {
+    result<element_part> operator()(uint64_t decoded_bytes, size_t element_bytes) const {
         if (dimensions_ == nullptr) {
             ZTENSOR_TRY_ASSIGN(const element_range part, part_of(decoded_bytes / element_bytes, first_, last_, parts_));
-            const std::uint64_t count = part.end - part.begin;
+            const uint64_t count = part.end - part.begin;
             return element_part{byte_runs(part.begin * element_bytes, count * element_bytes), count};
         }
-        const std::uint64_t elements = dimensions_->element_count().value_or(0); // of the shape: known when opened
+        const uint64_t elements = dimensions_->element_count().value_or(0); // of the shape: known when opened
         if (elements != 0 && decoded_bytes % elements != 0) {
             return fail(errc::size_mismatch, "{} bytes are no whole number for each of {} elements",
                         {decoded_bytes, elements});
         }
-        const std::uint64_t each = elements == 0 ? element_bytes : decoded_bytes / elements;
-        std::uint64_t count = elements == 0 ? 0 : 1;
+        const uint64_t each = elements == 0 ? element_bytes : decoded_bytes / elements;
+        uint64_t count = elements == 0 ? 0 : 1;
         for (const index_range& range : ranges_) {
             count *= range.end - range.begin;
         }
@@ -150,9 +146,9 @@ public:
     }
 
 private:
-    std::uint64_t first_ = 0;
-    std::uint64_t last_ = 0;
-    std::uint64_t parts_ = 0;
+    uint64_t first_ = 0;
+    uint64_t last_ = 0;
+    uint64_t parts_ = 0;
     const shape* dimensions_ = nullptr;
     span<const index_range> ranges_;
 };
@@ -160,25 +156,25 @@ private:
 /// Some elements; of raw data and of several zstd frames reading no others.
 inline result<void> read_part(const opened_file& file, const component_record& component,
                               const element_request& request, const part_finder& find, const element_memory& elements) {
-    ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_elements(file, component, request));
+    ZTENSOR_TRY_ASSIGN(const optional<uint64_t> count, count_elements(file, component, request));
     byte_buffer decoded;
-    span<std::byte> whole;
+    span<byte> whole;
     if (!count) { // only decoding tells
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> done, decode_whole(file, component, decoded));
+        ZTENSOR_TRY_ASSIGN(const span<byte> done, decode_whole(file, component, decoded));
         ZTENSOR_TRY(check_whole_elements(done.size(), request.size_bytes));
         whole = done;
     }
     ZTENSOR_TRY_ASSIGN(const element_part part,
                        find(count ? *count * request.size_bytes : whole.size(), request.size_bytes));
     ZTENSOR_TRY(check_memory_limit(part.count * request.size_bytes, file.options));
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make_room(elements, part.count, request.size_bytes));
+    ZTENSOR_TRY_ASSIGN(const span<byte> memory, make_room(elements, part.count, request.size_bytes));
     result<void> done;
     if (count) {
-        std::uint64_t read_bytes = 0;
+        uint64_t read_bytes = 0;
         done = read_runs(file, component, part.runs, memory, read_bytes);
     } else {
         byte_runs runs = part.runs;
-        span<std::byte> destination = memory;
+        span<byte> destination = memory;
         copy_runs(runs, whole, 0, destination);
     }
     if (done) {

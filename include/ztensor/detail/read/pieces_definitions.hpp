@@ -6,16 +6,14 @@
 #define ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/pieces.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -25,9 +23,9 @@ namespace detail {
 
 class piece_reader {
 public:
-    static constexpr std::size_t piece_bytes = std::size_t{1} << 20;              ///< of decoded elements
-    static constexpr std::size_t piece_bytes_to_convert = std::size_t{256} << 10; ///< so that they stay in the cache
-    static constexpr std::size_t narrow_piece_bytes = std::size_t{48} << 10; ///< of which three hold whole elements
+    static constexpr size_t piece_bytes = size_t{1} << 20;              ///< of decoded elements
+    static constexpr size_t piece_bytes_to_convert = size_t{256} << 10; ///< so that they stay in the cache
+    static constexpr size_t narrow_piece_bytes = size_t{48} << 10;      ///< of which three hold whole elements
 
     /// `floating` says what the elements are turned into on their way; null if they stay what they are.
     piece_reader(const component_view& component, const dtype* floating)
@@ -40,11 +38,11 @@ public:
     /// Called once, before next(). `are_blocks` says that the component holds blocks of weights.
     result<void> start(bool are_blocks) {
         ZTENSOR_TRY(converts_ ? start_converting(are_blocks) : check_bytes());
-        const std::size_t size = !numbers_                ? piece_bytes
-                                 : numbers_->are_packed() ? narrow_piece_bytes
-                                 : numbers_->are_blocks() // as many as give a piece of doubles
-                                     ? piece_bytes / (numbers_->numbers_per_element() * sizeof(double)) * width_
-                                     : piece_bytes_to_convert;
+        const size_t size = !numbers_                ? piece_bytes
+                            : numbers_->are_packed() ? narrow_piece_bytes
+                            : numbers_->are_blocks() // as many as give a piece of doubles
+                                ? piece_bytes / (numbers_->numbers_per_element() * sizeof(double)) * width_
+                                : piece_bytes_to_convert;
         ZTENSOR_TRY(allocate(decoded_, size, "a piece"));
         return stream_.start();
     }
@@ -96,15 +94,15 @@ private:
         }
         numbers_.emplace(numbers);
         width_ = numbers.element_bytes();
-        is_shortened_ = is_integer && storage.width_bytes == sizeof(std::uint64_t) && target_ != dtype::f64;
+        is_shortened_ = is_integer && storage.width_bytes == sizeof(uint64_t) && target_ != dtype::f64;
         is_signed_ = storage.category == dtype_class::signed_integer;
         return {};
     }
 
     result<bytes_view> make_next() {
-        const span<std::byte> memory = decoded_.writable_bytes();
-        const std::uint64_t begin = stream_.position();
-        const result<std::size_t> made = next_elements(memory);
+        const span<byte> memory = decoded_.writable_bytes();
+        const uint64_t begin = stream_.position();
+        const result<size_t> made = next_elements(memory);
         if (!made) {
             return stream_.explain(made.error(), memory);
         }
@@ -114,7 +112,7 @@ private:
             ZTENSOR_TRY(numbers_ ? numbers_->check_stored_bytes(begin) : result<void>());
             return bytes_view();
         }
-        const span<std::byte> piece = memory.first(*made);
+        const span<byte> piece = memory.first(*made);
         if (numbers_) {
             ZTENSOR_TRY(numbers_->to_host(piece, begin / width_));
             return convert(piece);
@@ -128,19 +126,19 @@ private:
         return piece;
     }
 
-    result<std::size_t> next_elements(span<std::byte> memory) {
-        ZTENSOR_TRY_ASSIGN(const std::size_t made, stream_.fill(memory));
+    result<size_t> next_elements(span<byte> memory) {
+        ZTENSOR_TRY_ASSIGN(const size_t made, stream_.fill(memory));
         if (made < memory.size()) {
             ZTENSOR_TRY(at_offset(check_whole_elements(stream_.position(), width_), component_.offset));
         }
         return made;
     }
 
-    result<bytes_view> convert(span<std::byte> piece) {
+    result<bytes_view> convert(span<byte> piece) {
         if (is_shortened_) {
             shorten_for_double(piece, is_signed_);
         }
-        std::uint64_t count = numbers_->most_in(piece.size());
+        uint64_t count = numbers_->most_in(piece.size());
         if (numbers_->are_packed()) { // the last bytes have room for more
             count = (std::min)(count, numbers_->count_in(stream_.position()) - given_);
             if (count == 0) {
@@ -148,12 +146,11 @@ private:
             }
             given_ += count;
         }
-        const auto most = static_cast<std::size_t>(numbers_->most_in(decoded_.size()));
+        const auto most = static_cast<size_t>(numbers_->most_in(decoded_.size()));
         if (!converted_.is_allocated()) {
             ZTENSOR_TRY(allocate(converted_, most * number_bytes_, "a piece of numbers"));
         }
-        const span<std::byte> memory =
-            converted_.writable_bytes().first(static_cast<std::size_t>(count) * number_bytes_);
+        const span<byte> memory = converted_.writable_bytes().first(static_cast<size_t>(count) * number_bytes_);
         numbers_->convert(piece, memory, number_store::cached);
         return number_bytes_ == sizeof(float) ? as_target(as_writable_elements<float>(memory))
                                               : as_target(as_writable_elements<double>(memory));
@@ -177,14 +174,14 @@ private:
     template <class To, class Number>
     [[nodiscard]] bytes_view narrowed(span<Number> numbers) noexcept {
         static_assert(sizeof(To) <= sizeof(double));
-        std::byte* const bytes = converted_.data();
+        byte* const bytes = converted_.data();
         if constexpr (!std::is_same_v<To, Number> && sizeof(To) <= sizeof(Number)) {
-            for (std::size_t i = 0; i < numbers.size(); ++i) {
+            for (size_t i = 0; i < numbers.size(); ++i) {
                 const To each = static_cast<To>(numbers[i]);
                 std::memcpy(bytes + i * sizeof(To), &each, sizeof(To));
             }
         }
-        const span<std::byte> all(bytes, numbers.size() * sizeof(To));
+        const span<byte> all(bytes, numbers.size() * sizeof(To));
         if (!host_is_little_endian) {
             swap_elements(all, sizeof(To));
         }
@@ -197,10 +194,10 @@ private:
     bool converts_;
     dtype target_; ///< where they are
     decoded_stream stream_;
-    std::optional<number_source> numbers_; ///< what converts them
-    std::size_t width_ = 1;                ///< of an element, a block of weights, or a byte that is given as it is
-    std::size_t number_bytes_ = 0;
-    std::uint64_t given_ = 0;   ///< of elements that share bytes
+    optional<number_source> numbers_; ///< what converts them
+    size_t width_ = 1;                ///< of an element, a block of weights, or a byte that is given as it is
+    size_t number_bytes_ = 0;
+    uint64_t given_ = 0;        ///< of elements that share bytes
     bool is_shortened_ = false; ///< as shorten_for_double() does
     bool is_signed_ = false;
     byte_buffer decoded_;

@@ -6,18 +6,13 @@
 #define ZTENSOR_DETAIL_READ_QUANTIZED_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/quantized.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -26,14 +21,14 @@ namespace detail {
 /// The words that hold the integers, in memory of `memory`. Errors: size_mismatch; as reading does.
 inline result<integers_view> load_words(const object_view& object, const packing& packed, byte_buffer& memory,
                                         call_budget& budget) {
-    constexpr std::string_view role = "packed_weight";
+    constexpr string_view role = "packed_weight";
     const opened_file& file = object_access::file_of(object);
     const component_record& component = *find_component(file.index, object_access::record_of(object), role);
-    const std::optional<std::uint64_t> known = component.decoded_length();
+    const optional<uint64_t> known = component.decoded_length();
     ZTENSOR_TRY(in_component(budget.take(known.value_or(0), 1), role));
     ZTENSOR_TRY_ASSIGN(const integers_view words,
                        in_component(decode_words(file, component, packed.word, memory), role));
-    const std::uint64_t bytes = words.size() * width_bytes(packed.word);
+    const uint64_t bytes = words.size() * width_bytes(packed.word);
     ZTENSOR_TRY(in_component(budget.take(known ? 0 : bytes, 1), role));
     ZTENSOR_TRY(check_part_count(words.size(), object.element_count() / packed.per_word, role));
     return words;
@@ -41,16 +36,16 @@ inline result<integers_view> load_words(const object_view& object, const packing
 
 /// Checked before: `weights` has room for all, and each fits a Q.
 template <class Q>
-void unpack_as(const integers_view& words, const packing& packed, unsigned bits, span<std::byte> weights) {
-    std::byte* at = weights.data();
-    for_each_code(words, bits, packed.per_word, true, ~std::uint64_t{0}, [&](std::uint64_t integer) {
+void unpack_as(const integers_view& words, const packing& packed, unsigned bits, span<byte> weights) {
+    byte* at = weights.data();
+    for_each_code(words, bits, packed.per_word, true, ~uint64_t{0}, [&](uint64_t integer) {
         const auto weight = static_cast<Q>(integer);
         std::memcpy(at, &weight, sizeof weight);
         at += sizeof weight;
     });
 }
 
-[[nodiscard]] ZTENSOR_COLD inline error unknown_packing(std::string_view packing_name) {
+[[nodiscard]] ZTENSOR_COLD inline error unknown_packing(string_view packing_name) {
     return fail(errc::quant_packing, "the packing {} is none that this library knows", {in_quotes(packing_name)});
 }
 

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
@@ -14,14 +15,9 @@
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <new>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -29,7 +25,7 @@ namespace detail {
 
 /// Where there is no memory for the table of names.
 [[nodiscard]] ZTENSOR_COLD inline const object_record* find_without_table(const opened_file& file,
-                                                                          std::string_view name) noexcept {
+                                                                          string_view name) noexcept {
     for (const object_record& each : file.index.objects) {
         if (file.index.text(each.name) == name) {
             return &each;
@@ -38,7 +34,7 @@ namespace detail {
     return nullptr;
 }
 
-[[nodiscard]] inline const object_record* find_object(const opened_file& file, std::string_view name) noexcept {
+[[nodiscard]] inline const object_record* find_object(const opened_file& file, string_view name) noexcept {
 #if ZTENSOR_HAS_EXCEPTIONS
     try {
         return file.index.find(name);
@@ -67,7 +63,7 @@ inline void count_state(verification& answer, const component_view& component, d
     }
 }
 
-[[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, std::string_view name) noexcept {
+[[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, string_view name) noexcept {
     return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name).in_file(file.path);
 }
 
@@ -237,7 +233,7 @@ inline void encode_content_of(cbor_encoder& out, const component_view& part) {
 
 /// Errors: not_expressible.
 inline result<void> encode_content_of(cbor_encoder& out, const object_view& object) {
-    const std::vector<component_view> parts(object.begin(), object.end());
+    const vector<component_view> parts(object.begin(), object.end());
     for (const component_view& part : parts) {
         if (!part.has_digest()) {
             return fail(errc::not_expressible, "it has no digest, so that the file has no content digest")
@@ -250,15 +246,15 @@ inline result<void> encode_content_of(cbor_encoder& out, const object_view& obje
     out.text("parts");
     out.begin_map(parts.size());
     for_each_in_key_order(
-        parts.size(), [&](std::uint32_t i) { return parts[i].role(); },
-        [&](std::uint32_t i) {
+        parts.size(), [&](uint32_t i) { return parts[i].role(); },
+        [&](uint32_t i) {
             out.text(parts[i].role());
             encode_content_of(out, parts[i]);
         });
     const shape dimensions = object.shape();
     out.text("shape");
     out.begin_array(dimensions.rank());
-    for (const std::uint64_t dimension : dimensions) {
+    for (const uint64_t dimension : dimensions) {
         out.unsigned_integer(dimension);
     }
     out.text("layout");

@@ -4,22 +4,17 @@
 #ifndef ZTENSOR_DETAIL_READ_SIBLINGS_HPP
 #define ZTENSOR_DETAIL_READ_SIBLINGS_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -92,7 +87,7 @@ public:
         if (!is_ours()) {
             return;
         }
-        std::vector<entry> closed; // when nobody waits for the lock any more
+        vector<entry> closed; // when nobody waits for the lock any more
         const os_lock lock(mutex_);
         entries_.insert(entries_.begin(), {&wanted, std::move(opened)});
         while (entries_.size() > most_handles) {
@@ -112,7 +107,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_handles = 8;
+    static constexpr size_t most_handles = 8;
 
     struct entry {
         const reopenable* of;
@@ -136,21 +131,21 @@ private:
         return entries_.front().opened;
     }
     void close_all() noexcept {
-        std::vector<entry> closed;
+        vector<entry> closed;
         const os_lock lock(mutex_);
         closed.swap(entries_);
     }
 
-    const std::uint64_t process_ = process_id();
+    const uint64_t process_ = process_id();
     os_mutex mutex_;
-    std::vector<entry> entries_; ///< from the one used last on
+    vector<entry> entries_; ///< from the one used last on
 };
 
 /// A file that is opened when it is needed.
 class reopened_source final : public path_source {
 public:
     /// `text` is the path for messages.
-    reopened_source(const reopenable& file, const read_options& options, std::string text)
+    reopened_source(const reopenable& file, const read_options& options, string text)
         : path_source(*file.os, file.status.size_bytes, options, std::move(text)), file_(file) {}
     ~reopened_source() override { handle_cache::get().forget(file_); }
 
@@ -165,7 +160,7 @@ public:
 
 private:
     result<std::shared_ptr<const file>> held() const override { return handle_cache::get().find(file_); }
-    [[nodiscard]] bool identify(std::uint64_t& device, std::uint64_t& file_id) const noexcept override {
+    [[nodiscard]] bool identify(uint64_t& device, uint64_t& file_id) const noexcept override {
         device = file_.status.device;
         file_id = file_.status.file_id;
         return true;
@@ -252,13 +247,13 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
 // The digests of whole shards. SPEC.md section 13.9.
 
 /// The digest of bytes [begin, begin + length) of a source, as text. Errors: out_of_memory, and what the source says.
-ZTENSOR_COLD inline result<std::string> digest_of_range(const byte_source& source, std::uint64_t begin,
-                                                        std::uint64_t length, digest algorithm) {
-    constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
+ZTENSOR_COLD inline result<string> digest_of_range(const byte_source& source, uint64_t begin, uint64_t length,
+                                                   digest algorithm) {
+    constexpr uint64_t piece_bytes = uint64_t{1} << 20;
     byte_buffer piece;
     ZTENSOR_TRY(allocate(piece, (std::min)(length, piece_bytes), "a piece"));
     digester hash(algorithm);
-    for (std::uint64_t done = 0; done < length; done += piece_bytes) {
+    for (uint64_t done = 0; done < length; done += piece_bytes) {
         const auto size = smaller_size(length - done, piece_bytes);
         ZTENSOR_TRY(source.read_at(begin + done, piece.writable_bytes().first(size)));
         hash.update(piece.bytes().first(size));
@@ -274,7 +269,7 @@ ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
         if (expected.algorithm == digest::none) {
             continue;
         }
-        ZTENSOR_TRY_ASSIGN(const std::string found,
+        ZTENSOR_TRY_ASSIGN(const string found,
                            digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm));
         if (!same_digest(parse_strict_digest(found), expected)) {
             return fail(errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
@@ -292,16 +287,16 @@ ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
 /// Stands for a shard of a root that was not opened by a path, so that nobody knows where to look.
 class absent_shard final : public byte_source {
 public:
-    explicit absent_shard(std::uint64_t size_bytes) noexcept : size_bytes_(size_bytes) {}
+    explicit absent_shard(uint64_t size_bytes) noexcept : size_bytes_(size_bytes) {}
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return size_bytes_; }
-    ZTENSOR_COLD result<void> read_at(std::uint64_t, span<std::byte>) const override {
+    [[nodiscard]] uint64_t size() const noexcept override { return size_bytes_; }
+    ZTENSOR_COLD result<void> read_at(uint64_t, span<byte>) const override {
         return fail(errc::shard_missing, "the bytes lie in a shard, and shards are looked for beside a file that is "
                                          "opened by its path");
     }
 
 private:
-    std::uint64_t size_bytes_;
+    uint64_t size_bytes_;
 };
 
 /// Finds the shards of one root.
@@ -310,7 +305,7 @@ public:
     /// `root` is the path of the root file, "" if it has none; its options say how files are reached.
     shard_finder(const opened_file& file, const native_path& root, os_reading& os = operating_system_for_reading())
         : file_(file), os_(os), root_(root), stem_(file_name_of(root)) {
-        constexpr std::string_view ending = ".zt"; // in letters of any case
+        constexpr string_view ending = ".zt"; // in letters of any case
         const auto is_letter = [](auto found, char letter) {
             return found == letter || (letter != '.' && found == letter - 'a' + 'A');
         };
@@ -334,7 +329,7 @@ public:
             if (found == nullptr) { // its place in the row stays empty
                 found = std::make_shared<absent_shard>(shard.size_bytes);
             }
-            const result<std::uint64_t> base = all->add(std::move(found), 0, shard.size_bytes);
+            const result<uint64_t> base = all->add(std::move(found), 0, shard.size_bytes);
             if (!base || *base != shard.base) {
                 return base ? fail(errc::out_of_bounds, "the shards don't lie where the root says") : base.error();
             }
@@ -345,18 +340,17 @@ public:
 private:
     /// By name, by digest in a store, and if that is asked for by what it holds; null if it is nowhere.
     [[nodiscard]] std::shared_ptr<const byte_source> find(const shard_record& shard) {
-        const std::string_view name = file_.index.text(shard.name);
-        const std::string_view digest_text = file_.index.text(shard.digest_text);
+        const string_view name = file_.index.text(shard.name);
+        const string_view digest_text = file_.index.text(shard.digest_text);
         const digest_parts digest = parse_strict_digest(digest_text);
-        std::string reason = "is not there";
-        native_path beside = stem_ + file_path("-" + std::string(name) + ".zt").native();
+        string reason = "is not there";
+        native_path beside = stem_ + file_path("-" + string(name) + ".zt").native();
         std::shared_ptr<const byte_source> found = open(beside, shard, reason);
-        const std::string_view algorithm = digest_text.substr(0, digest_text.find(':'));
+        const string_view algorithm = digest_text.substr(0, digest_text.find(':'));
         if (found == nullptr && digest.algorithm != digest::none) { // whose name is one of ours
-            const native_path store =
-                joined_path(file_path("blobs").native(), file_path(std::string(algorithm)).native());
-            std::string ignored;
-            found = open(joined_path(store, file_path(std::string(digest.digits)).native()), shard, ignored);
+            const native_path store = joined_path(file_path("blobs").native(), file_path(string(algorithm)).native());
+            string ignored;
+            found = open(joined_path(store, file_path(string(digest.digits)).native()), shard, ignored);
         }
         if (found == nullptr && digest.algorithm != digest::none && file_.options.shards_ == shard_lookup::by_digest) {
             found = find_by_content(shard, digest);
@@ -369,7 +363,7 @@ private:
 
     /// The file, if it may be the shard: by its two ends and its size. What it holds is checked by verify().
     [[nodiscard]] std::shared_ptr<const byte_source> open(const native_path& name, const shard_record& shard,
-                                                          std::string& reason) {
+                                                          string& reason) {
         result<std::shared_ptr<const byte_source>> opened = open_sibling(*folder_, name, file_.options);
         if (!opened) {
             const bool is_absent = opened.error().code() == errc::file_not_found;
@@ -382,8 +376,8 @@ private:
             reason = sentence("has {} bytes", {source.size()});
             return nullptr;
         }
-        std::byte head[magic_bytes];
-        std::byte tail[footer_bytes_2];
+        byte head[magic_bytes];
+        byte tail[footer_bytes_2];
         const bool is_readable = source.read_at(0, head) && source.read_at(source.size() - footer_bytes_2, tail);
         if (!is_readable || as_text(bytes_view(head)) != magic_2 ||
             as_text(bytes_view(tail).last(magic_bytes)) != magic_2 ||
@@ -396,24 +390,24 @@ private:
 
     /// Files of the folder of one size, of which those before `next` are hashed by one algorithm.
     struct candidates {
-        std::size_t next; ///< in files_
-        std::size_t end;
+        size_t next; ///< in files_
+        size_t end;
         /// By the digits of their digests, as they were opened to be hashed. Another file may have the name by now.
-        std::map<std::string, std::shared_ptr<const byte_source>> known;
+        std::map<string, std::shared_ptr<const byte_source>> known;
     };
 
     /// Each file of the folder is opened and read at most once for each algorithm.
     [[nodiscard]] std::shared_ptr<const byte_source> find_by_content(const shard_record& shard,
                                                                      const digest_parts& digest) {
         candidates& those = candidates_of(shard.size_bytes, digest.algorithm);
-        const std::string wanted(digest.digits);
+        const string wanted(digest.digits);
         for (; those.known.count(wanted) == 0 && those.next != those.end; ++those.next) {
-            std::string ignored;
+            string ignored;
             std::shared_ptr<const byte_source> source = open(files_[those.next].name, shard, ignored);
             if (source == nullptr) {
                 continue;
             }
-            const result<std::string> text = digest_of_range(*source, 0, source->size(), digest.algorithm);
+            const result<string> text = digest_of_range(*source, 0, source->size(), digest.algorithm);
             if (text && is_of_some_shard(*text)) {
                 those.known.emplace(parse_strict_digest(*text).digits, std::move(source));
             }
@@ -423,7 +417,7 @@ private:
     }
 
     /// Files that no shard has the digest of are let go at once: there may be many.
-    [[nodiscard]] bool is_of_some_shard(std::string_view digest_text) {
+    [[nodiscard]] bool is_of_some_shard(string_view digest_text) {
         if (digests_.empty()) {
             for (const shard_record& each : file_.index.shards) {
                 digests_.emplace(file_.index.text(each.digest_text));
@@ -432,11 +426,11 @@ private:
         return digests_.count(digest_text) != 0;
     }
 
-    [[nodiscard]] candidates& candidates_of(std::uint64_t size_bytes, digest algorithm) {
+    [[nodiscard]] candidates& candidates_of(uint64_t size_bytes, digest algorithm) {
         list_folder();
         const auto same = std::equal_range(files_.begin(), files_.end(), listed_file{size_bytes, {}},
                                            [](const auto& a, const auto& b) { return a.size_bytes < b.size_bytes; });
-        const auto place_of = [this](auto each) { return static_cast<std::size_t>(each - files_.begin()); };
+        const auto place_of = [this](auto each) { return static_cast<size_t>(each - files_.begin()); };
         return candidates_
             .emplace(std::pair(size_bytes, algorithm), candidates{place_of(same.first), place_of(same.second), {}})
             .first->second;
@@ -451,7 +445,7 @@ private:
         if (!opened) {
             return;
         }
-        os_answer<std::vector<native_path>> names = opened->os().list(opened->place());
+        os_answer<vector<native_path>> names = opened->os().list(opened->place());
         for (native_path& name : names.value) {
             const result<file_status> status = opened->status(name);
             if (status && status->kind == file_kind::regular) {
@@ -463,8 +457,8 @@ private:
         });
     }
 
-    void note_missing(const shard_record& shard, std::string_view reason) {
-        constexpr std::size_t most_named = 16;
+    void note_missing(const shard_record& shard, string_view reason) {
+        constexpr size_t most_named = 16;
         if (++missing_ <= most_named) {
             names_ += sentence("{}{} ({} bytes, {}): the file of its name {}",
                                {names_.empty() ? "" : "; ", in_quotes(file_.index.text(shard.name)), shard.size_bytes,
@@ -485,7 +479,7 @@ private:
     }
 
     struct listed_file {
-        std::uint64_t size_bytes;
+        uint64_t size_bytes;
         native_path name;
     };
 
@@ -493,15 +487,15 @@ private:
     os_reading& os_;
     native_path root_;
     native_path stem_; ///< of the root's name
-    std::optional<beneath_folder> folder_;
-    std::vector<listed_file> files_; ///< of the folder, by their size and name
-    std::map<std::pair<std::uint64_t, digest>, candidates> candidates_;
-    std::set<std::string_view> digests_; ///< of all shards, once one is looked for by it
+    optional<beneath_folder> folder_;
+    vector<listed_file> files_; ///< of the folder, by their size and name
+    std::map<std::pair<uint64_t, digest>, candidates> candidates_;
+    std::set<string_view> digests_; ///< of all shards, once one is looked for by it
     bool is_listed_ = false;
     bool has_others_ = false; ///< files of the right name that are not the shards
     bool leads_out_ = false;  ///< among them links that are not followed
-    std::size_t missing_ = 0;
-    std::string names_;
+    size_t missing_ = 0;
+    string names_;
 };
 
 /// Puts the shards of a root, if it has any, behind it. Errors: shard_missing, shard_mismatch, what the system says.

@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
@@ -20,22 +21,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// Of two sizes, of which at least one is of memory.
-[[nodiscard]] constexpr std::size_t smaller_size(std::uint64_t a, std::uint64_t b) noexcept {
-    return static_cast<std::size_t>(a < b ? a : b);
+[[nodiscard]] constexpr size_t smaller_size(uint64_t a, uint64_t b) noexcept {
+    return static_cast<size_t>(a < b ? a : b);
 }
 
 // -- source access
@@ -44,25 +40,24 @@ namespace detail {
 // or a file of which the caller promised it, and another mapped file, which others may write to and cut off.
 
 /// Between two ranges of a file: a call takes as long as reading so much into memory that the cache keeps.
-inline constexpr std::uint64_t most_gap_bytes = std::uint64_t{8} << 10;
+inline constexpr uint64_t most_gap_bytes = uint64_t{8} << 10;
 
 struct source_access {
     /// The range where it lies, if what is looked at there twice is the same both times. Else nothing: what is to be
     /// checked, hashed or decoded is then read into memory of our own.
-    [[nodiscard]] static std::optional<bytes_view> stable_range(const byte_source& source, std::uint64_t offset,
-                                                                std::uint64_t length) noexcept {
+    [[nodiscard]] static optional<bytes_view> stable_range(const byte_source& source, uint64_t offset,
+                                                           uint64_t length) noexcept {
         return source.range_in_memory(offset, length, true);
     }
     /// The same, if the source says that all of it is still there. Errors: those of byte_source::check_unchanged().
-    static result<std::optional<bytes_view>> find_stable_range(const byte_source& source, std::uint64_t offset,
-                                                               std::uint64_t length) {
-        const std::optional<bytes_view> range = stable_range(source, offset, length);
+    static result<optional<bytes_view>> find_stable_range(const byte_source& source, uint64_t offset, uint64_t length) {
+        const optional<bytes_view> range = stable_range(source, offset, length);
         ZTENSOR_TRY(range ? source.check_unchanged() : result<void>());
         return range;
     }
     /// The range where it lies, which may be a mapped file.
-    [[nodiscard]] static std::optional<bytes_view> mapped_range(const byte_source& source, std::uint64_t offset,
-                                                                std::uint64_t length) noexcept {
+    [[nodiscard]] static optional<bytes_view> mapped_range(const byte_source& source, uint64_t offset,
+                                                           uint64_t length) noexcept {
         return source.range_in_memory(offset, length, false);
     }
     /// Something of it can be viewed.
@@ -72,14 +67,13 @@ struct source_access {
     /// The file that all bytes lie in, at the same offsets; null if there is none.
     [[nodiscard]] static const file* file_of(const byte_source& source) noexcept { return source.as_file(); }
     /// Which file it is, if it is one that is not always open.
-    [[nodiscard]] static bool identify(const byte_source& source, std::uint64_t& device,
-                                       std::uint64_t& file_id) noexcept {
+    [[nodiscard]] static bool identify(const byte_source& source, uint64_t& device, uint64_t& file_id) noexcept {
         return source.identify(device, file_id);
     }
     /// Read by calls of the system, each of which costs as much as copying a few pages.
     [[nodiscard]] static bool is_file(const byte_source& source) noexcept { return source.reads_files(); }
     /// Better read in one piece than in several.
-    [[nodiscard]] static bool is_made(const byte_source& source, std::uint64_t offset, std::uint64_t length) noexcept {
+    [[nodiscard]] static bool is_made(const byte_source& source, uint64_t offset, uint64_t length) noexcept {
         return source.is_made(offset, length);
     }
 };
@@ -89,7 +83,7 @@ struct source_access {
 // The library's own sources of bytes: a file, mapped or not, and memory. Know nothing of what the bytes mean.
 
 /// `length` bytes at `offset` of a source of `size` bytes, or errc::out_of_bounds.
-ZTENSOR_COLD inline result<void> check_range(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
+ZTENSOR_COLD inline result<void> check_range(uint64_t offset, uint64_t length, uint64_t size) {
     if (fits(offset, length, size)) {
         return {};
     }
@@ -107,9 +101,9 @@ public:
         }
     }
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return size_bytes_; }
+    [[nodiscard]] uint64_t size() const noexcept override { return size_bytes_; }
 
-    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(uint64_t offset, span<byte> destination) const override {
         result<void> read = check_range(offset, destination.size(), size_bytes_);
         if (read) {
             read = read_file(offset, destination);
@@ -130,8 +124,8 @@ public:
             const result<std::shared_ptr<const file>> opened = held();
             return opened ? (*opened)->map() : opened.error();
         });
-        const std::byte* before = nullptr;
-        const std::byte* const now = made && !made->bytes().empty() ? made->bytes().data() : &nothing;
+        const byte* before = nullptr;
+        const byte* const now = made && !made->bytes().empty() ? made->bytes().data() : &nothing;
         if (mapping_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
             made->release();
         }
@@ -144,7 +138,7 @@ public:
         return same ? same : std::move(same).error().in_file(path_);
     }
 
-    ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
+    ZTENSOR_COLD void evict(uint64_t offset, uint64_t length) const noexcept override {
         if (const bytes_view all = mapped_before(); !all.empty()) {
             forget_pages(all, offset, length);
         }
@@ -152,24 +146,24 @@ public:
 
 protected:
     /// `path` is for messages only. Nothing is mapped before somebody asks.
-    path_source(os_reading& os, std::uint64_t size_bytes, const read_options& options, std::string path)
+    path_source(os_reading& os, uint64_t size_bytes, const read_options& options, string path)
         : os_(os), size_bytes_(size_bytes), path_(std::move(path)), is_stable_(options.stable_file_),
           mapping_(options.mode_ != io_mode::positional ? nullptr : &nothing) {}
 
     /// What is mapped so far: empty where the file can't be mapped, too.
     [[nodiscard]] bytes_view mapped_before() const noexcept {
-        const std::byte* const first = mapping_.load(std::memory_order_acquire);
-        return first != nullptr && first != &nothing ? bytes_view(first, static_cast<std::size_t>(size_bytes_))
+        const byte* const first = mapping_.load(std::memory_order_acquire);
+        return first != nullptr && first != &nothing ? bytes_view(first, static_cast<size_t>(size_bytes_))
                                                      : bytes_view();
     }
 
 private:
-    static constexpr std::byte nothing{}; ///< its address stands for a file that can't be mapped, or should not be
+    static constexpr byte nothing{}; ///< its address stands for a file that can't be mapped, or should not be
 
     /// The file, which stays open as long as it is held. Errors: file_changed if it is another one by now; what the
     /// system says.
     virtual result<std::shared_ptr<const file>> held() const = 0;
-    virtual result<void> read_file(std::uint64_t offset, span<std::byte> destination) const {
+    virtual result<void> read_file(uint64_t offset, span<byte> destination) const {
         const result<std::shared_ptr<const file>> opened = held();
         return opened ? (*opened)->read_at(offset, destination) : opened.error();
     }
@@ -177,22 +171,22 @@ private:
     [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
 
     os_reading& os_;
-    std::uint64_t size_bytes_;
-    std::string path_;
-    bool is_stable_;                                ///< read_options::stable_file()
-    mutable std::atomic<const std::byte*> mapping_; ///< its first byte; null before it is asked for
+    uint64_t size_bytes_;
+    string path_;
+    bool is_stable_;                           ///< read_options::stable_file()
+    mutable std::atomic<const byte*> mapping_; ///< its first byte; null before it is asked for
 };
 
 /// A file that is open as long as this.
 class file_source final : public path_source {
 public:
-    file_source(file content, const read_options& options, std::string path)
+    file_source(file content, const read_options& options, string path)
         : path_source(content.os(), content.size_bytes(), options, std::move(path)), file_(std::move(content)) {}
 
-    ZTENSOR_COLD void prefetch(std::uint64_t offset, std::uint64_t length) const noexcept override {
+    ZTENSOR_COLD void prefetch(uint64_t offset, uint64_t length) const noexcept override {
         file_.advise(offset, length, true);
     }
-    ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
+    ZTENSOR_COLD void evict(uint64_t offset, uint64_t length) const noexcept override {
         path_source::evict(offset, length);
         file_.advise(offset, length, false);
     }
@@ -201,7 +195,7 @@ private:
     result<std::shared_ptr<const file>> held() const override {
         return std::shared_ptr<const file>(std::shared_ptr<void>(), &file_);
     }
-    result<void> read_file(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_file(uint64_t offset, span<byte> destination) const override {
         return file_.read_at(offset, destination);
     }
     [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
@@ -213,13 +207,13 @@ private:
 class memory_source final : public byte_source {
 public:
     explicit memory_source(bytes_view borrowed) noexcept : bytes_(borrowed) {}
-    explicit memory_source(std::vector<std::byte> owned) noexcept : owned_(std::move(owned)), bytes_(owned_) {}
+    explicit memory_source(vector<byte> owned) noexcept : owned_(std::move(owned)), bytes_(owned_) {}
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_.size(); }
+    [[nodiscard]] uint64_t size() const noexcept override { return bytes_.size(); }
 
-    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(uint64_t offset, span<byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), size()));
-        const bytes_view asked = bytes_.subspan(static_cast<std::size_t>(offset), destination.size());
+        const bytes_view asked = bytes_.subspan(static_cast<size_t>(offset), destination.size());
         std::copy(asked.begin(), asked.end(), destination.begin());
         return {};
     }
@@ -227,7 +221,7 @@ public:
     [[nodiscard]] bytes_view mapped() const noexcept override { return bytes_; }
 
 private:
-    std::vector<std::byte> owned_;
+    vector<byte> owned_;
     bytes_view bytes_;
 };
 
@@ -262,19 +256,19 @@ open_source(const file_path& path, const read_options& options, os_reading& os =
 
 class range_source final : public byte_source {
 public:
-    range_source(std::shared_ptr<const byte_source> whole, std::uint64_t begin, std::uint64_t size) noexcept
+    range_source(std::shared_ptr<const byte_source> whole, uint64_t begin, uint64_t size) noexcept
         : whole_(std::move(whole)), begin_(begin), size_(size) {}
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    [[nodiscard]] uint64_t size() const noexcept override { return size_; }
+    result<void> read_at(uint64_t offset, span<byte> destination) const override {
         result<void> inside = check_range(offset, destination.size(), size_);
         return inside ? whole_->read_at(begin_ + offset, destination) : inside;
     }
 
 private:
     std::shared_ptr<const byte_source> whole_;
-    std::uint64_t begin_;
-    std::uint64_t size_;
+    uint64_t begin_;
+    uint64_t size_;
 };
 
 // -- assembled source
@@ -291,7 +285,7 @@ public:
 
     /// Fills all of `destination`, which has exactly as many bytes as were announced, or fails. What it needs besides
     /// it bounds itself.
-    virtual result<void> make(span<std::byte> destination) const = 0;
+    virtual result<void> make(span<byte> destination) const = 0;
 };
 
 /// Ranges of other sources in one row of offsets. The first file keeps its own, so that what is said of it is said of
@@ -300,7 +294,7 @@ public:
 class assembled_source final : public byte_source {
 public:
     /// `max_made_bytes` is read_options::max_decoded_bytes: no range that is made may be larger.
-    assembled_source(std::shared_ptr<const byte_source> file, std::uint64_t max_made_bytes)
+    assembled_source(std::shared_ptr<const byte_source> file, uint64_t max_made_bytes)
         : max_made_bytes_(max_made_bytes), size_(file->size()) {
         parts_.push_back({0, size_, 0, file.get(), nullptr});
         sources_.push_back(std::move(file));
@@ -311,9 +305,9 @@ public:
 
     /// A further range of one of the sources that are here already, or of another; gives its offset. Errors:
     /// out_of_bounds if it does not lie in that, or if 64 bits can't count all.
-    result<std::uint64_t> add(std::shared_ptr<const byte_source> source, std::uint64_t offset, std::uint64_t length) {
+    result<uint64_t> add(std::shared_ptr<const byte_source> source, uint64_t offset, uint64_t length) {
         ZTENSOR_TRY(check_range(offset, length, source->size()));
-        const result<std::uint64_t> at = add({0, length, offset, source.get(), nullptr});
+        const result<uint64_t> at = add({0, length, offset, source.get(), nullptr});
         if (at && source != sources_.front() && source != sources_.back()) { // else it is held already
             sources_.push_back(std::move(source));
         }
@@ -322,17 +316,17 @@ public:
 
     /// A range of `length` bytes that is made; gives its offset. A length that is more than max_made_bytes is no error
     /// before somebody reads it. Errors: out_of_bounds, if 64 bits can't count all.
-    result<std::uint64_t> add(std::unique_ptr<const made_bytes> made, std::uint64_t length) {
-        const result<std::uint64_t> at = add({0, length, 0, nullptr, made.get()});
+    result<uint64_t> add(std::unique_ptr<const made_bytes> made, uint64_t length) {
+        const result<uint64_t> at = add({0, length, 0, nullptr, made.get()});
         if (at) {
             made_.push_back(std::move(made));
         }
         return at;
     }
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+    [[nodiscard]] uint64_t size() const noexcept override { return size_; }
 
-    [[nodiscard]] std::uint64_t max_made_bytes() const noexcept { return max_made_bytes_; }
+    [[nodiscard]] uint64_t max_made_bytes() const noexcept { return max_made_bytes_; }
 
     /// Bytes that stay as long as this.
     struct lent_bytes {
@@ -342,31 +336,30 @@ public:
     /// A range that is made, in memory that whoever asks next for some of the same part gets, too: many views of one
     /// storage make it once. Nothing where the range is not made. Errors: limit_exceeded, if the whole part takes more
     /// than `most_bytes`; out_of_memory; those of making it.
-    ZTENSOR_COLD result<std::optional<lent_bytes>> lend(std::uint64_t offset, std::uint64_t length,
-                                                        std::uint64_t most_bytes) const {
+    ZTENSOR_COLD result<optional<lent_bytes>> lend(uint64_t offset, uint64_t length, uint64_t most_bytes) const {
         const part* const from = part_of(offset, length);
         if (from == nullptr || from->source != nullptr) {
-            return std::optional<lent_bytes>();
+            return optional<lent_bytes>();
         }
         ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_buffer> whole, make(*from, most_bytes));
         const bytes_view bytes =
-            whole->bytes().subspan(static_cast<std::size_t>(offset - from->begin), static_cast<std::size_t>(length));
-        return std::optional<lent_bytes>(lent_bytes{std::move(whole), bytes});
+            whole->bytes().subspan(static_cast<size_t>(offset - from->begin), static_cast<size_t>(length));
+        return optional<lent_bytes>(lent_bytes{std::move(whole), bytes});
     }
 
-    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(uint64_t offset, span<byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), size_));
-        for (std::size_t i = part_at(offset); !destination.empty(); ++i) {
+        for (size_t i = part_at(offset); !destination.empty(); ++i) {
             const part& from = parts_[i];
-            const std::uint64_t skipped = offset - from.begin;
-            const std::uint64_t in_part = skipped < from.length ? from.length - skipped : 0;
+            const uint64_t skipped = offset - from.begin;
+            const uint64_t in_part = skipped < from.length ? from.length - skipped : 0;
             const auto count = smaller_size(in_part, destination.size());
             if (count != 0) {
                 ZTENSOR_TRY(read_part(from, skipped, destination.first(count)));
             }
-            const std::uint64_t end = i + 1 < parts_.size() ? parts_[i + 1].begin : size_;
+            const uint64_t end = i + 1 < parts_.size() ? parts_[i + 1].begin : size_;
             const auto zeros = smaller_size(end - (offset + count), destination.size() - count);
-            std::fill_n(destination.data() + count, zeros, std::byte{0});
+            std::fill_n(destination.data() + count, zeros, byte{0});
             destination = destination.subspan(count + zeros);
             offset += count + zeros;
         }
@@ -380,12 +373,12 @@ public:
         return {};
     }
 
-    void prefetch(std::uint64_t offset, std::uint64_t length) const noexcept override {
+    void prefetch(uint64_t offset, uint64_t length) const noexcept override {
         if (const part* const from = part_of(offset, length); from != nullptr && from->source != nullptr) {
             from->source->prefetch(from->there(offset), length);
         }
     }
-    void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
+    void evict(uint64_t offset, uint64_t length) const noexcept override {
         if (const part* const from = part_of(offset, length); from != nullptr && from->source != nullptr) {
             from->source->evict(from->there(offset), length);
         }
@@ -393,14 +386,14 @@ public:
 
 private:
     struct part {
-        std::uint64_t begin; ///< here
-        std::uint64_t length;
-        std::uint64_t offset;      ///< in the source
+        uint64_t begin; ///< here
+        uint64_t length;
+        uint64_t offset;           ///< in the source
         const byte_source* source; ///< null: it is made
         const made_bytes* made;
 
         /// In the source, of an offset in this.
-        [[nodiscard]] std::uint64_t there(std::uint64_t here) const noexcept { return offset + (here - begin); }
+        [[nodiscard]] uint64_t there(uint64_t here) const noexcept { return offset + (here - begin); }
     };
 
     /// What was made, for whoever reads it piece by piece.
@@ -408,11 +401,11 @@ private:
         const made_bytes* of;
         std::shared_ptr<const byte_buffer> bytes;
     };
-    static constexpr std::uint64_t most_kept_bytes = std::uint64_t{64} << 20; ///< besides, one range that is larger
+    static constexpr uint64_t most_kept_bytes = uint64_t{64} << 20; ///< besides, one range that is larger
 
-    result<std::uint64_t> add(part added) {
-        const std::optional<std::uint64_t> begin = checked_align(size_, shard_alignment);
-        const std::optional<std::uint64_t> end = begin ? checked_add(*begin, added.length) : std::nullopt;
+    result<uint64_t> add(part added) {
+        const optional<uint64_t> begin = checked_align(size_, shard_alignment);
+        const optional<uint64_t> end = begin ? checked_add(*begin, added.length) : std::nullopt;
         if (!end) {
             return fail(errc::out_of_bounds, "the parts of the file are together more than 64 bits can count");
         }
@@ -423,19 +416,18 @@ private:
     }
 
     /// The last part that begins there or before.
-    [[nodiscard]] std::size_t part_at(std::uint64_t offset) const noexcept {
-        const auto behind =
-            std::upper_bound(parts_.begin(), parts_.end(), offset,
-                             [](std::uint64_t wanted, const part& each) { return wanted < each.begin; });
-        return static_cast<std::size_t>(behind - parts_.begin()) - 1;
+    [[nodiscard]] size_t part_at(uint64_t offset) const noexcept {
+        const auto behind = std::upper_bound(parts_.begin(), parts_.end(), offset,
+                                             [](uint64_t wanted, const part& each) { return wanted < each.begin; });
+        return static_cast<size_t>(behind - parts_.begin()) - 1;
     }
     /// The part that the whole range lies in, or null.
-    [[nodiscard]] const part* part_of(std::uint64_t offset, std::uint64_t length) const noexcept {
+    [[nodiscard]] const part* part_of(uint64_t offset, uint64_t length) const noexcept {
         const part& found = parts_[part_at(offset)];
         return fits(offset - found.begin, length, found.length) ? &found : nullptr;
     }
 
-    result<void> read_part(const part& from, std::uint64_t at, span<std::byte> destination) const {
+    result<void> read_part(const part& from, uint64_t at, span<byte> destination) const {
         if (from.source != nullptr) {
             return from.source->read_at(from.offset + at, destination);
         }
@@ -448,7 +440,7 @@ private:
     }
 
     /// All of a part. Threads that meet here make it each.
-    result<std::shared_ptr<const byte_buffer>> make(const part& from, std::uint64_t most_bytes) const {
+    result<std::shared_ptr<const byte_buffer>> make(const part& from, uint64_t most_bytes) const {
         if (from.length > most_bytes) {
             return fail(errc::limit_exceeded,
                         "the component takes {} bytes, more than the {} of read_options::max_decoded_bytes",
@@ -458,7 +450,7 @@ private:
             return before;
         }
         auto bytes = std::make_shared<byte_buffer>();
-        if (!fits_address_space(from.length) || !bytes->allocate(static_cast<std::size_t>(from.length))) {
+        if (!fits_address_space(from.length) || !bytes->allocate(static_cast<size_t>(from.length))) {
             return fail(errc::out_of_memory, "no memory for a component of {} bytes", {from.length});
         }
         ZTENSOR_TRY(from.made->make(bytes->writable_bytes()));
@@ -481,10 +473,10 @@ private:
     void keep(const made_bytes* of, std::shared_ptr<const byte_buffer> bytes) const {
         const os_lock lock(mutex_);
         kept_.insert(kept_.begin(), {of, std::move(bytes)});
-        std::uint64_t left = most_kept_bytes;
+        uint64_t left = most_kept_bytes;
         bool has_large = false;
         const auto goes = [&](const kept& each) {
-            const std::uint64_t size = each.bytes->size();
+            const uint64_t size = each.bytes->size();
             if (size > most_kept_bytes) {
                 return std::exchange(has_large, true);
             }
@@ -495,8 +487,8 @@ private:
         kept_.erase(std::remove_if(kept_.begin(), kept_.end(), goes), kept_.end());
     }
 
-    [[nodiscard]] std::optional<bytes_view> range_in_memory(std::uint64_t offset, std::uint64_t length,
-                                                            bool must_stay) const noexcept override {
+    [[nodiscard]] optional<bytes_view> range_in_memory(uint64_t offset, uint64_t length,
+                                                       bool must_stay) const noexcept override {
         const part* const from = part_of(offset, length);
         if (from == nullptr || from->source == nullptr) {
             return std::nullopt;
@@ -508,18 +500,18 @@ private:
         return std::any_of(sources_.begin(), sources_.end(),
                            [](const auto& each) { return source_access::is_file(*each); });
     }
-    [[nodiscard]] bool is_made(std::uint64_t offset, std::uint64_t length) const noexcept override {
+    [[nodiscard]] bool is_made(uint64_t offset, uint64_t length) const noexcept override {
         const part* const from = part_of(offset, length);
         return from != nullptr && from->source == nullptr;
     }
 
-    std::uint64_t max_made_bytes_;
-    std::uint64_t size_;
-    std::vector<part> parts_; ///< by their begin
-    std::vector<std::shared_ptr<const byte_source>> sources_;
-    std::vector<std::unique_ptr<const made_bytes>> made_;
+    uint64_t max_made_bytes_;
+    uint64_t size_;
+    vector<part> parts_; ///< by their begin
+    vector<std::shared_ptr<const byte_source>> sources_;
+    vector<std::unique_ptr<const made_bytes>> made_;
     mutable os_mutex mutex_;
-    mutable std::vector<kept> kept_; ///< from the newest on
+    mutable vector<kept> kept_; ///< from the newest on
 };
 
 } // namespace detail

@@ -5,15 +5,12 @@
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 #include <ztensor/object_view.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -37,9 +34,9 @@ public:
                                          : load_coo(*values));
     }
 
-    result<sparse_parts> load_rows(std::uint64_t first, std::uint64_t last) const {
+    result<sparse_parts> load_rows(uint64_t first, uint64_t last) const {
         ZTENSOR_TRY(check_format(file_, object_, layout_));
-        const std::uint64_t rows = file_.index.shape_of(object_)[0];
+        const uint64_t rows = file_.index.shape_of(object_)[0];
         if (first > last || last > rows) {
             return fail(errc::out_of_bounds, "rows {} to {} were asked for, of {}", {first, last, rows}).by_caller();
         }
@@ -51,14 +48,14 @@ public:
         sparse_loader whole = *this;
         whole.index_ = dtype::u64; // what the rows don't need may be more than the index type asked for can hold
         ZTENSOR_TRY_ASSIGN(const sparse_parts all, whole.load());
-        return cut(all, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+        return cut(all, static_cast<size_t>(first), static_cast<size_t>(last));
     }
 
 private:
-    static constexpr std::size_t index_bytes = sizeof(std::uint64_t); ///< of every index that 0.1 stores
+    static constexpr size_t index_bytes = sizeof(uint64_t); ///< of every index that 0.1 stores
 
     [[nodiscard]] bool is_csr() const noexcept { return layout_ == format::sparse_csr; }
-    [[nodiscard]] const component_record& part(std::string_view role) const noexcept { // present: checked at open
+    [[nodiscard]] const component_record& part(string_view role) const noexcept { // present: checked at open
         return *find_component(file_.index, object_, role);
     }
 
@@ -92,7 +89,7 @@ private:
             return parts;
         }
         ZTENSOR_TRY(value_.is_bool ? take_bools(parts->values) : result<void>());
-        const std::size_t value_bytes = parts->value_bytes;
+        const size_t value_bytes = parts->value_bytes;
         ZTENSOR_TRY(in_component(check_whole_elements(parts->values.bytes.size(), value_bytes), "values"));
         ZTENSOR_TRY(check_indices_of(file_, *parts, layout_, parts->values.bytes.size() / value_bytes, index_,
                                      file_.options.strict_));
@@ -105,7 +102,7 @@ private:
         ZTENSOR_TRY_ASSIGN(shared_bytes indptr,
                            of_row_pointers(load_indices(file_, part("indptr"), index_, how_, budget_)));
         const integers_view pointers(indptr.bytes, index_);
-        const std::uint64_t entries = pointers.size() == 0 ? 0 : pointers[pointers.size() - 1];
+        const uint64_t entries = pointers.size() == 0 ? 0 : pointers[pointers.size() - 1];
         ZTENSOR_TRY_ASSIGN(const component_record columns, find_entries(file_, object_, "indices", entries));
         ZTENSOR_TRY_ASSIGN(shared_bytes indices, load_indices(file_, columns, index_, how_, budget_));
         ZTENSOR_TRY_ASSIGN(const component_record elements, find_entries(file_, object_, "values", entries));
@@ -120,34 +117,33 @@ private:
     }
 
     result<sparse_parts> assembled(const component_record& component, shared_bytes values, shared_bytes indices,
-                                   shared_bytes indptr, std::size_t indices_per_entry) const {
-        const std::size_t entries = indices.bytes.size() / width_bytes(index_) / indices_per_entry;
-        ZTENSOR_TRY_ASSIGN(const std::size_t value_bytes,
+                                   shared_bytes indptr, size_t indices_per_entry) const {
+        const size_t entries = indices.bytes.size() / width_bytes(index_) / indices_per_entry;
+        ZTENSOR_TRY_ASSIGN(const size_t value_bytes,
                            value_bytes_of(file_, component, value_, values.bytes.size(), entries));
         return sparse_parts{file_.index.shape_of(object_), std::move(values), std::move(indices), std::move(indptr),
                             value_bytes};
     }
 
     /// The component of the values is one of which the type and the size are known.
-    result<sparse_parts> load_range_of_rows(const component_record& values, std::uint64_t first,
-                                            std::uint64_t last) const {
+    result<sparse_parts> load_range_of_rows(const component_record& values, uint64_t first, uint64_t last) const {
         // Else their number is a guess.
         ZTENSOR_TRY(in_component(check_element_type(file_, values, value_), "values"));
         sparse_parts parts;
         const shape whole = file_.index.shape_of(object_);
         parts.shape = {last - first, whole[1]};
         parts.value_bytes = *known_value_bytes(values, value_);
-        const std::uint64_t entries = *values.decoded_length() / parts.value_bytes;
+        const uint64_t entries = *values.decoded_length() / parts.value_bytes;
         const part_finder of_rows(first, last + 1, whole[0] + 1);
         ZTENSOR_TRY_ASSIGN(const shared_bytes stored, of_row_pointers(load_indices(file_, part("indptr"), dtype::u64,
                                                                                    loading::reads, budget_, &of_rows)));
         const integers_view pointers(stored.bytes, dtype::u64);
-        const std::uint64_t count = last - first + 1;
+        const uint64_t count = last - first + 1;
         if (pointers.size() != count) {
             return wrong_count(pointers.size(), count, "row pointers");
         }
-        const std::uint64_t from = pointers[0];
-        const std::uint64_t to = pointers[pointers.size() - 1];
+        const uint64_t from = pointers[0];
+        const uint64_t to = pointers[pointers.size() - 1];
         const bool misses_an_end = (first == 0 && from != 0) || (last == whole[0] && to != entries);
         if (from > to || to > entries || misses_an_end) {
             return fail(errc::sparse_indptr, "the rows claim entries {} to {} of {}", {from, to, entries});
@@ -162,11 +158,11 @@ private:
 
     /// Rows [first, last) of a matrix that was checked, with indices as u64. Values are shared with it, and columns if
     /// they are asked for as such.
-    result<sparse_parts> cut(const sparse_parts& all, std::size_t first, std::size_t last) const {
-        constexpr std::size_t width = sizeof(std::uint64_t);
+    result<sparse_parts> cut(const sparse_parts& all, size_t first, size_t last) const {
+        constexpr size_t width = sizeof(uint64_t);
         const integers_view pointers(all.indptr.bytes, dtype::u64);
-        const auto begin = static_cast<std::size_t>(pointers[first]);
-        const std::size_t count = static_cast<std::size_t>(pointers[last]) - begin;
+        const auto begin = static_cast<size_t>(pointers[first]);
+        const size_t count = static_cast<size_t>(pointers[last]) - begin;
         ZTENSOR_TRY_ASSIGN(shared_bytes counted, counted_from_first(pointers.subview(first, last - first + 1)));
         shared_bytes columns{all.indices.bytes.subspan(begin * width, count * width), all.indices.owner};
         if (index_ != dtype::u64) {
@@ -183,22 +179,22 @@ private:
 
     /// Row pointers in u64, of which the first becomes 0, as they are asked for. Errors: sparse_indptr, limit_exceeded.
     result<shared_bytes> counted_from_first(const integers_view& pointers) const {
-        const std::size_t width = width_bytes(index_);
-        const std::uint64_t largest = integers_view({}, index_).largest();
-        const std::uint64_t first = pointers[0];
+        const size_t width = width_bytes(index_);
+        const uint64_t largest = integers_view({}, index_).largest();
+        const uint64_t first = pointers[0];
         ZTENSOR_TRY(budget_.take(pointers.size(), width));
         const shared_memory counted(pointers.size(), width);
         integer_block block;
-        for (std::size_t done = 0; done < pointers.size(); done += block.count) {
+        for (size_t done = 0; done < pointers.size(); done += block.count) {
             pointers.widen(done, block);
-            for (std::uint64_t& each : block) {
+            for (uint64_t& each : block) {
                 if (each < first || each - first > largest) {
                     return fail(errc::sparse_indptr,
                                 each < first
                                     ? "a pointer falls from {} to {} behind row {}"
                                     : "counted from {} on, the pointer {} behind row {} is more than the index "
                                       "type asked for can hold",
-                                {first, each, done + static_cast<std::size_t>(&each - block.begin())});
+                                {first, each, done + static_cast<size_t>(&each - block.begin())});
                 }
                 each -= first;
             }
@@ -231,21 +227,21 @@ private:
         ZTENSOR_TRY_ASSIGN(const shared_bytes indices_of_all, load_array(is_csr() ? "indices" : "coords"));
         ZTENSOR_TRY_ASSIGN(const shared_bytes indptr, is_csr() ? load_array("indptr") : shared_bytes());
         ZTENSOR_TRY(set_indices(parts, indices_of_all, indptr));
-        const std::size_t indices = parts.indices.bytes.size() / width_bytes(index_);
-        const std::size_t entries = is_csr() ? indices : indices / parts.shape.rank();
+        const size_t indices = parts.indices.bytes.size() / width_bytes(index_);
+        const size_t entries = is_csr() ? indices : indices / parts.shape.rank();
         ZTENSOR_TRY_ASSIGN(parts.value_bytes, value_bytes_of(file_, blob, value_, parts.values.bytes.size(), entries));
         return parts;
     }
 
     /// The numbers of an index array in the manifest, as u64 in host byte order. Errors: limit_exceeded.
-    result<shared_bytes> load_array(std::string_view field) const {
+    result<shared_bytes> load_array(string_view field) const {
         cbor_cursor array = index_array_0_1(file_.index, object_, field);
-        const std::uint64_t count = count_numbers(array).value_or(0); // which is an array: checked at open
+        const uint64_t count = count_numbers(array).value_or(0); // which is an array: checked at open
         ZTENSOR_TRY(budget_.take(count, index_bytes));
-        const shared_memory numbers(static_cast<std::size_t>(count), index_bytes);
-        std::byte* at = numbers.bytes().data();
+        const shared_memory numbers(static_cast<size_t>(count), index_bytes);
+        byte* at = numbers.bytes().data();
         cbor_sequence items;
-        std::uint64_t number = 0;
+        uint64_t number = 0;
         for (array.enter_array(items); array.next(items) && array.read_unsigned(number); at += index_bytes) {
             std::memcpy(at, &number, index_bytes);
         }
@@ -258,17 +254,17 @@ private:
         sparse_parts parts;
         parts.shape = file_.index.shape_of(object_);
         parts.value_bytes = *known_value_bytes(blob_record, value_); // known: load_joined() looked
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t entries,
+        ZTENSOR_TRY_ASSIGN(const uint64_t entries,
                            count_entries_0_1(layout_, parts.shape, parts.value_bytes, blob.bytes.size()));
-        const auto count = static_cast<std::size_t>(entries);
+        const auto count = static_cast<size_t>(entries);
         ZTENSOR_TRY(is_csr() ? cut_csr(blob, count, parts) : sort_coo(blob, count, parts));
         return parts;
     }
 
     /// The blob is indptr u64[rows + 1], indices u64[entries], then the values.
-    result<void> cut_csr(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
-        const std::size_t indices_at = (static_cast<std::size_t>(parts.shape[0]) + 1) * index_bytes;
-        const std::size_t values_at = indices_at + entries * index_bytes;
+    result<void> cut_csr(const shared_bytes& blob, size_t entries, sparse_parts& parts) const {
+        const size_t indices_at = (static_cast<size_t>(parts.shape[0]) + 1) * index_bytes;
+        const size_t values_at = indices_at + entries * index_bytes;
         const element_request u64s = request_of(dtype::u64, index_bytes);
         parts.values = elements_within(blob, values_at, entries * parts.value_bytes, value_);
         return set_indices(parts, elements_within(blob, indices_at, entries * index_bytes, u64s),
@@ -276,15 +272,15 @@ private:
     }
 
     /// The blob is entries of (one u64 for each dimension, one value).
-    result<void> sort_coo(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
-        const std::size_t rank = parts.shape.rank();
+    result<void> sort_coo(const shared_bytes& blob, size_t entries, sparse_parts& parts) const {
+        const size_t rank = parts.shape.rank();
         ZTENSOR_TRY(budget_.take(entries, rank * index_bytes + parts.value_bytes));
         const shared_memory coords(entries * rank, index_bytes);
         const shared_memory values(entries, parts.value_bytes);
-        const std::byte* from = blob.bytes.data();
-        for (std::size_t entry = 0; entry < entries; ++entry) {
-            for (std::size_t axis = 0; axis < rank; ++axis, from += index_bytes) {
-                const std::uint64_t coordinate = load_little(from, index_bytes);
+        const byte* from = blob.bytes.data();
+        for (size_t entry = 0; entry < entries; ++entry) {
+            for (size_t axis = 0; axis < rank; ++axis, from += index_bytes) {
+                const uint64_t coordinate = load_little(from, index_bytes);
                 std::memcpy(coords.bytes().data() + (axis * entries + entry) * index_bytes, &coordinate, index_bytes);
             }
             std::memcpy(values.bytes().data() + entry * parts.value_bytes, from, parts.value_bytes);
@@ -296,7 +292,7 @@ private:
     }
 
     /// Little-endian elements within a larger blob: borrowed where this host can read them in place.
-    [[nodiscard]] static shared_bytes elements_within(const shared_bytes& blob, std::size_t offset, std::size_t size,
+    [[nodiscard]] static shared_bytes elements_within(const shared_bytes& blob, size_t offset, size_t size,
                                                       const element_request& request) {
         const bytes_view part = blob.bytes.subspan(offset, size);
         const bool is_in_order = host_is_little_endian || !request.storage || width_bytes(*request.storage) < 2;
@@ -309,7 +305,7 @@ private:
         return copied.share();
     }
 
-    static void from_file_order(const element_request& request, span<std::byte> little_endian) noexcept {
+    static void from_file_order(const element_request& request, span<byte> little_endian) noexcept {
         if (!host_is_little_endian && request.storage) {
             swap_elements(little_endian, width_bytes(*request.storage));
         }
@@ -344,7 +340,7 @@ ZTENSOR_INLINE result<sparse_parts> load_sparse(const object_view& object, forma
         object, guard_memory([&] { return sparse_loader(object, layout, how, value, index, budget).load(); }));
 }
 
-ZTENSOR_INLINE result<sparse_parts> load_csr_rows(const object_view& object, std::uint64_t first, std::uint64_t last,
+ZTENSOR_INLINE result<sparse_parts> load_csr_rows(const object_view& object, uint64_t first, uint64_t last,
                                                   const element_request& value, dtype index) {
     call_budget budget(object_access::file_of(object).options);
     return object_access::located(object, guard_memory([&] {
@@ -358,25 +354,24 @@ ZTENSOR_INLINE result<sparse_parts> csr_to_coo(const sparse_parts& csr, dtype in
     return guard_memory([&]() -> result<sparse_parts> { return as_coo(csr, index); });
 }
 
-ZTENSOR_INLINE result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes) {
+ZTENSOR_INLINE result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype index, uint64_t max_bytes) {
     return guard_memory([&] { return as_csr(coo, index, max_bytes); });
 }
 
-ZTENSOR_INLINE result<void> check_sparse(const sparse_parts& parts, format layout, std::uint64_t value_count,
-                                         dtype index) {
+ZTENSOR_INLINE result<void> check_sparse(const sparse_parts& parts, format layout, uint64_t value_count, dtype index) {
     return check_parts(parts, layout, value_count, index);
 }
 
-ZTENSOR_INLINE result<void> make_dense(const shape& dimensions, std::size_t element_bytes, std::uint64_t max_bytes,
+ZTENSOR_INLINE result<void> make_dense(const shape& dimensions, size_t element_bytes, uint64_t max_bytes,
                                        element_memory dense) {
     return guard_memory([&]() -> result<void> {
-        const std::optional<std::uint64_t> count = dimensions.element_count();
-        const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, element_bytes) : std::nullopt;
+        const optional<uint64_t> count = dimensions.element_count();
+        const optional<uint64_t> bytes = count ? checked_multiply(*count, element_bytes) : std::nullopt;
         if (!bytes || *bytes > max_bytes || !fits_address_space(*bytes)) {
             return fail(errc::limit_exceeded, "shape {} as a dense tensor takes more than {} bytes",
                         {to_string(dimensions), max_bytes});
         }
-        dense.resize(dense.owner, static_cast<std::size_t>(*count));
+        dense.resize(dense.owner, static_cast<size_t>(*count));
         return {};
     });
 }

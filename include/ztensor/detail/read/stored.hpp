@@ -5,6 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_STORED_HPP
 #define ZTENSOR_DETAIL_READ_STORED_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
@@ -12,13 +13,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <new>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -27,13 +23,13 @@ namespace detail {
 
 // -- memory
 
-[[nodiscard]] ZTENSOR_COLD inline error no_memory(const char* what, std::uint64_t bytes) {
+[[nodiscard]] ZTENSOR_COLD inline error no_memory(const char* what, uint64_t bytes) {
     return fail(errc::out_of_memory, "no memory for {} of {} bytes", {what, bytes});
 }
 
 /// `size` bytes of new memory for what the words say. Errors: out_of_memory.
-ZTENSOR_COLD inline result<span<std::byte>> allocate(byte_buffer& memory, std::uint64_t size, const char* what) {
-    if (!fits_address_space(size) || !memory.allocate(static_cast<std::size_t>(size))) {
+ZTENSOR_COLD inline result<span<byte>> allocate(byte_buffer& memory, uint64_t size, const char* what) {
+    if (!fits_address_space(size) || !memory.allocate(static_cast<size_t>(size))) {
         return no_memory(what, size);
     }
     return memory.writable_bytes();
@@ -48,14 +44,14 @@ public:
     thread_memory(const thread_memory&) = delete;
     thread_memory& operator=(const thread_memory&) = delete;
     ZTENSOR_COLD ~thread_memory() {
-        const std::size_t size = bytes_.size();
-        if (size <= most_kept_bytes && size > this_thread().kept[static_cast<std::size_t>(kept_kind::memory)].size) {
+        const size_t size = bytes_.size();
+        if (size <= most_kept_bytes && size > this_thread().kept[static_cast<size_t>(kept_kind::memory)].size) {
             keep(kept_kind::memory, {bytes_.release(), size, [](void* memory) { ::operator delete(memory); }});
         }
     }
 
     /// `size` bytes for what the words say, of which the first `used` are kept. Errors: out_of_memory.
-    ZTENSOR_COLD result<span<std::byte>> reserve(std::size_t size, const char* what, std::size_t used = 0) {
+    ZTENSOR_COLD result<span<byte>> reserve(size_t size, const char* what, size_t used = 0) {
         if (size <= bytes_.size()) {
             return first(size);
         }
@@ -71,11 +67,11 @@ public:
         return first(size);
     }
 
-    [[nodiscard]] span<std::byte> first(std::size_t size) const noexcept { return {bytes_.data(), size}; }
+    [[nodiscard]] span<byte> first(size_t size) const noexcept { return {bytes_.data(), size}; }
 
 private:
-    static constexpr std::size_t smallest_bytes = std::size_t{64} << 10;
-    static constexpr std::size_t most_kept_bytes = std::size_t{2} << 20;
+    static constexpr size_t smallest_bytes = size_t{64} << 10;
+    static constexpr size_t most_kept_bytes = size_t{2} << 20;
 
     [[nodiscard]] static byte_buffer kept() noexcept {
         const kept_object memory = take_kept(kept_kind::memory);
@@ -90,27 +86,26 @@ private:
 // Many bytes of a source on their way into memory: from where they lie, if they stay as they are, else by reads.
 
 /// From so many bytes on copying from a mapping pays: each page that is looked at for the first time costs a fault.
-inline constexpr std::size_t bulk_bytes = std::size_t{1} << 20;
+inline constexpr size_t bulk_bytes = size_t{1} << 20;
 
 /// A range of a file where it lies, if it is much and stays as it is; else nothing. Errors: what the source says.
-inline result<std::optional<bytes_view>> find_stable_bulk(const byte_source& source, std::uint64_t offset,
-                                                          std::size_t size) {
+inline result<optional<bytes_view>> find_stable_bulk(const byte_source& source, uint64_t offset, size_t size) {
     if (size < bulk_bytes || !source_access::is_file(source)) {
-        return std::optional<bytes_view>();
+        return optional<bytes_view>();
     }
     return source_access::find_stable_range(source, offset, size);
 }
 
 /// As byte_source::read_at(), for bytes that are not looked at soon. What stays as it is in a mapped file is copied
 /// from there. What has to be read takes 0.85 of the time where the pages of new memory come beforehand.
-inline result<void> read_bulk(const byte_source& source, std::uint64_t offset, span<std::byte> destination) {
-    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_bulk(source, offset, destination.size()));
+inline result<void> read_bulk(const byte_source& source, uint64_t offset, span<byte> destination) {
+    ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable, find_stable_bulk(source, offset, destination.size()));
     if (stable) {
         copy_much(*stable, destination, destination.size() >= past_cache_bytes);
         return {};
     }
     while (destination.size() > bulk_bytes && is_untouched(destination)) {
-        const span<std::byte> piece = destination.first((std::min)(destination.size(), huge_page_bytes));
+        const span<byte> piece = destination.first((std::min)(destination.size(), huge_page_bytes));
         make_pages(piece);
         ZTENSOR_TRY(source.read_at(offset, piece));
         offset += piece.size();
@@ -123,7 +118,7 @@ inline result<void> read_bulk(const byte_source& source, std::uint64_t offset, s
 
 /// The same; an error says at which byte of the file it happened.
 template <class T>
-result<T> at_offset(result<T> done, std::uint64_t offset) {
+result<T> at_offset(result<T> done, uint64_t offset) {
     return done ? std::move(done) : std::move(done).error().at(offset);
 }
 
@@ -133,7 +128,7 @@ result<T> at_offset(result<T> done, std::uint64_t offset) {
 // section 7.
 
 /// `bytes` may be held in memory: by this host, and by the caller's limit.
-inline result<void> check_memory_limit(std::uint64_t bytes, const read_options& options) {
+inline result<void> check_memory_limit(uint64_t bytes, const read_options& options) {
     if (bytes > options.max_decoded_bytes_) {
         return fail(errc::limit_exceeded,
                     "the component takes {} bytes, more than the {} of read_options::max_decoded_bytes",
@@ -147,14 +142,14 @@ inline result<void> check_memory_limit(std::uint64_t bytes, const read_options& 
 
 /// The blob where it lies in memory, or nothing if the source is not mapped. For views alone: others may change the
 /// bytes of a mapped file at any time, and take them away.
-[[nodiscard]] inline std::optional<bytes_view> mapped_blob(const opened_file& file,
-                                                           const component_record& component) noexcept {
+[[nodiscard]] inline optional<bytes_view> mapped_blob(const opened_file& file,
+                                                      const component_record& component) noexcept {
     return source_access::mapped_range(*file.source, component.offset, component.length);
 }
 
 /// A blob of `bytes` may be held in memory while it is decoded.
-inline result<void> check_blob_limit(std::uint64_t bytes, const read_options& options) {
-    const std::uint64_t most_growth = options.max_decoded_bytes_ / 128 + 1024; // what zstd can't compress grows
+inline result<void> check_blob_limit(uint64_t bytes, const read_options& options) {
+    const uint64_t most_growth = options.max_decoded_bytes_ / 128 + 1024; // what zstd can't compress grows
     ZTENSOR_TRY(check_memory_limit(bytes - (std::min)(bytes, most_growth), options));
     if (!fits_address_space(bytes)) {
         return fail(errc::too_large_for_host, "the blob takes {} bytes, more than this host can address", {bytes});
@@ -164,31 +159,31 @@ inline result<void> check_blob_limit(std::uint64_t bytes, const read_options& op
 
 /// A range of the file in memory of our own, or where it lies in a file that stays as it is: what is hashed, checked
 /// and decoded there is one state of the bytes, whatever happens to the source meanwhile.
-ZTENSOR_COLD inline result<bytes_view> load_range(const opened_file& file, std::uint64_t offset, std::uint64_t length,
+ZTENSOR_COLD inline result<bytes_view> load_range(const opened_file& file, uint64_t offset, uint64_t length,
                                                   thread_memory& memory) {
     ZTENSOR_TRY(check_blob_limit(length, file.options));
     if (source_access::is_file(*file.source)) {
-        ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+        ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable,
                            source_access::find_stable_range(*file.source, offset, length));
         if (stable) {
             return *stable;
         }
     }
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> blob, memory.reserve(static_cast<std::size_t>(length), "a blob"));
+    ZTENSOR_TRY_ASSIGN(const span<byte> blob, memory.reserve(static_cast<size_t>(length), "a blob"));
     ZTENSOR_TRY(file.source->read_at(offset, blob));
     return blob;
 }
 
 /// What the manifest's digest says of `computed`, the digester that took all stored bytes in.
 [[nodiscard]] inline digest_state compare_digest(const digest_parts& expected, const digester& computed) {
-    const std::string text = computed.text();
+    const string text = computed.text();
     const digest_parts found = expected.algorithm == digest::xxh3 ? parse_strict_digest(text) : parse_any_digest(text);
     return same_digest(found, expected) ? digest_state::match : digest_state::mismatch;
 }
 
 /// The digest that the manifest gives; its algorithm is none where this library can't compute it, or there is none.
 [[nodiscard]] inline digest_parts known_digest(const opened_file& file, const component_record& component) noexcept {
-    const std::string_view text = file.index.text(component.digest_text);
+    const string_view text = file.index.text(component.digest_text);
     if (file.index.generation == generation::v2) {
         return parse_strict_digest(text);
     }
@@ -253,9 +248,9 @@ private:
     /// A digest that covers a little before the blob, such as the header of an .npy entry, is computed from there on.
     /// One that covers anything else is left to verify(); what is made when it is read is checked there.
     ZTENSOR_COLD void take_cover() {
-        constexpr std::uint64_t most_bytes_before = 4096;
+        constexpr uint64_t most_bytes_before = 4096;
         const digest_cover cover = cover_of(file_, component_);
-        const std::uint64_t before_bytes = component_.offset - cover.offset; // checked below
+        const uint64_t before_bytes = component_.offset - cover.offset; // checked below
         if (cover.offset > component_.offset || before_bytes > most_bytes_before ||
             cover.length != before_bytes + component_.length ||
             source_access::is_made(*file_.source, cover.offset, cover.length)) {
@@ -263,8 +258,8 @@ private:
             hash_ = digester(digest::none);
             return;
         }
-        std::array<std::byte, most_bytes_before> before;
-        const span<std::byte> wanted(before.data(), static_cast<std::size_t>(before_bytes));
+        std::array<byte, most_bytes_before> before;
+        const span<byte> wanted(before.data(), static_cast<size_t>(before_bytes));
         before_ = file_.source->read_at(cover.offset, wanted);
         hash_.update(wanted);
     }
@@ -286,7 +281,7 @@ inline result<void> check_digest(const opened_file& file, const component_record
 }
 
 /// As much as is read at once where it is then looked at again: half of a small second-level cache.
-inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
+inline constexpr size_t cached_piece_bytes = size_t{256} << 10;
 
 /// For prefault: what comes slowly from elsewhere should take memory as it comes.
 [[nodiscard]] inline unsigned threads_for_pages(const opened_file& file) noexcept {
@@ -294,18 +289,17 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
 }
 
 /// Fills `destination` with stored bytes from position `from` of the blob on, and `check` with them.
-inline result<void> read_checked(const opened_file& file, const component_record& component, std::uint64_t from,
-                                 span<std::byte> destination, blob_check& check) {
+inline result<void> read_checked(const opened_file& file, const component_record& component, uint64_t from,
+                                 span<byte> destination, blob_check& check) {
     const bool goes_past_cache = destination.size() >= past_cache_bytes && !is_untouched(destination);
     const prefault ahead(destination, threads_for_pages(file));
-    const std::uint64_t begin = component.offset + from;
+    const uint64_t begin = component.offset + from;
     if (!check.is_wanted()) {
         return read_bulk(*file.source, begin, destination);
     }
-    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
-                       find_stable_bulk(*file.source, begin, destination.size()));
-    for (std::size_t at = 0; at < destination.size(); at += cached_piece_bytes) {
-        const span<std::byte> piece = destination.subspan(at, (std::min)(cached_piece_bytes, destination.size() - at));
+    ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable, find_stable_bulk(*file.source, begin, destination.size()));
+    for (size_t at = 0; at < destination.size(); at += cached_piece_bytes) {
+        const span<byte> piece = destination.subspan(at, (std::min)(cached_piece_bytes, destination.size() - at));
         if (stable) {
             const bytes_view stored = stable->subspan(at, piece.size());
             check.take(stored);
@@ -344,34 +338,34 @@ inline result<void> check_encoding(const opened_file& file, const component_reco
 /// This library knows what numbers the elements are: those of the file's version, and of f8_e8m0 and what shares bytes
 /// in every one. Errors: unsupported_type.
 inline result<void> check_known_numbers(const opened_file& file, const component_record& component) {
-    const std::string_view type = type_name(file.index, component);
+    const string_view type = type_name(file.index, component);
     const bool is_known =
         component.logical_type != unknown_type ||
         (component.dtype == dtype::u8 && (type == "f8_e8m0" || ztensor::find_narrow_type(type) != nullptr));
     return is_known ? result<void>() : unknown_numbers(file, component);
 }
 
-[[nodiscard]] ZTENSOR_COLD inline error wrong_destination(std::uint64_t found, std::uint64_t expected) {
+[[nodiscard]] ZTENSOR_COLD inline error wrong_destination(uint64_t found, uint64_t expected) {
     return fail(errc::size_mismatch, "the destination has {} elements, but there are {}", {found, expected})
         .by_caller();
 }
 
 /// Memory for so many elements. Errors: size_mismatch, if the caller's has room for another number of them.
-inline result<span<std::byte>> make_room(const element_memory& memory, std::uint64_t count, std::size_t element_bytes) {
+inline result<span<byte>> make_room(const element_memory& memory, uint64_t count, size_t element_bytes) {
     if (memory.resize != nullptr) {
-        return memory.resize(memory.owner, static_cast<std::size_t>(count));
+        return memory.resize(memory.owner, static_cast<size_t>(count));
     }
-    const std::size_t room = memory.given.size() / element_bytes;
-    return count == room ? result<span<std::byte>>(memory.given) : wrong_destination(room, count);
+    const size_t room = memory.given.size() / element_bytes;
+    return count == room ? result<span<byte>>(memory.given) : wrong_destination(room, count);
 }
 
-[[nodiscard]] ZTENSOR_COLD inline error misaligned_for(std::size_t alignment) {
+[[nodiscard]] ZTENSOR_COLD inline error misaligned_for(size_t alignment) {
     return fail(errc::misaligned_memory,
                 "the bytes do not lie at a multiple of {}, as these elements need: read them into memory of their own",
                 {alignment});
 }
 
-inline result<void> check_whole_elements(std::uint64_t bytes, std::size_t element_bytes) {
+inline result<void> check_whole_elements(uint64_t bytes, size_t element_bytes) {
     if (bytes % element_bytes == 0) {
         return {};
     }
@@ -387,7 +381,7 @@ ZTENSOR_COLD inline result<void> check_stored_type(const opened_file& file, cons
     if (!component.dtype) {
         return unknown_dtype(file, component);
     }
-    const std::string_view type = type_name(file.index, component);
+    const string_view type = type_name(file.index, component);
     const bool is_bool_as_byte = component.dtype == dtype::boolean && request.storage == dtype::u8;
     if (request.storage == dtype::boolean && component.dtype == dtype::u8 && type == name(dtype::boolean) &&
         component.logical_type != unknown_type) { // of version 2, where it is a logical type
@@ -424,22 +418,22 @@ inline result<void> check_element_type(const opened_file& file, const component_
 
 /// How many requested elements the component holds; nothing if only decoding tells. Errors: as check_element_type;
 /// unsupported_encoding, size_mismatch.
-inline result<std::optional<std::uint64_t>> count_elements(const opened_file& file, const component_record& component,
-                                                           const element_request& request) {
+inline result<optional<uint64_t>> count_elements(const opened_file& file, const component_record& component,
+                                                 const element_request& request) {
     ZTENSOR_TRY(check_element_type(file, component, request));
     ZTENSOR_TRY(check_encoding(file, component));
-    const std::optional<std::uint64_t> bytes = component.decoded_length();
+    const optional<uint64_t> bytes = component.decoded_length();
     if (!bytes) {
         return bytes;
     }
     ZTENSOR_TRY(check_whole_elements(*bytes, request.size_bytes));
-    return std::optional(*bytes / request.size_bytes);
+    return optional(*bytes / request.size_bytes);
 }
 
 /// The same, if all of them may be held in memory. Errors: as count_elements; limit_exceeded, too_large_for_host.
-inline result<std::optional<std::uint64_t>>
-count_loadable_elements(const opened_file& file, const component_record& component, const element_request& request) {
-    result<std::optional<std::uint64_t>> count = count_elements(file, component, request);
+inline result<optional<uint64_t>> count_loadable_elements(const opened_file& file, const component_record& component,
+                                                          const element_request& request) {
+    result<optional<uint64_t>> count = count_elements(file, component, request);
     if (!count || !*count) {
         return count;
     }
@@ -448,19 +442,18 @@ count_loadable_elements(const opened_file& file, const component_record& compone
 }
 
 struct element_range {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
 };
 
 /// The elements of parts [first, last) of `parts` equal ones. Errors: out_of_bounds.
-inline result<element_range> part_of(std::uint64_t elements, std::uint64_t first, std::uint64_t last,
-                                     std::uint64_t parts) {
+inline result<element_range> part_of(uint64_t elements, uint64_t first, uint64_t last, uint64_t parts) {
     if (first > last || last > parts || (parts != 0 && elements % parts != 0)) {
         return fail(errc::out_of_bounds, "parts {} to {} of {} were asked for, of {} elements",
                     {first, last, parts, elements})
             .by_caller();
     }
-    const std::uint64_t each = parts == 0 ? 0 : elements / parts;
+    const uint64_t each = parts == 0 ? 0 : elements / parts;
     return element_range{first * each, last * each};
 }
 
@@ -479,7 +472,7 @@ ZTENSOR_COLD inline result<bytes_view> view_elements(const opened_file& file, co
         return !known ? std::move(known).error()
                       : fail(errc::not_viewable, "the component is compressed, so there is nothing to borrow: read it");
     }
-    const std::optional<bytes_view> blob = mapped_blob(file, component);
+    const optional<bytes_view> blob = mapped_blob(file, component);
     if (!blob) {
         return fail(errc::not_viewable, source_access::is_mapped(*file.source)
                                             ? "the elements do not lie in the file one after the other as they are "
@@ -504,7 +497,7 @@ ZTENSOR_COLD inline result<bytes_view> view_elements(const opened_file& file, co
 
 /// Decoded bytes of requested elements, from the file's byte order to the host's.
 inline void to_host_order(const component_record& component, const element_request& request,
-                          span<std::byte> decoded) noexcept {
+                          span<byte> decoded) noexcept {
     if (request.storage && is_foreign_order(component)) {
         swap_elements(decoded, width_bytes(*request.storage));
     }
@@ -512,14 +505,14 @@ inline void to_host_order(const component_record& component, const element_reque
 
 /// Bool bytes become 0 and 1, where the file's generation lets any other byte stand for true; else those are refused.
 /// SPEC.md section 4.4. `first` is the position of the first of them in the tensor. Errors: bad_bool.
-inline result<void> normalise_bools(const component_record& component, span<std::byte> bools, std::uint64_t first = 0) {
-    for (std::size_t position = 0; position < bools.size(); ++position) {
-        if (bools[position] > std::byte{1}) {
+inline result<void> normalise_bools(const component_record& component, span<byte> bools, uint64_t first = 0) {
+    for (size_t position = 0; position < bools.size(); ++position) {
+        if (bools[position] > byte{1}) {
             if (!component.any_nonzero_is_true) {
                 return fail(errc::bad_bool, "element {} is a bool stored as {}, neither 0 nor 1",
                             {first + position, std::to_integer<unsigned>(bools[position])});
             }
-            bools[position] = std::byte{1};
+            bools[position] = byte{1};
         }
     }
     return {};

@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_VERIFY_HPP
 #define ZTENSOR_DETAIL_READ_VERIFY_HPP
 
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
 #include <ztensor/detail/read/convert.hpp>
@@ -13,10 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -24,8 +22,8 @@ namespace detail {
 
 /// What was found of all parts of a file.
 struct verified_parts {
-    std::vector<digest_state> states; ///< in the order of the parts
-    result<void> broken_rule;         ///< the first in that order, which only decoding shows
+    vector<digest_state> states; ///< in the order of the parts
+    result<void> broken_rule;    ///< the first in that order, which only decoding shows
 };
 
 // -- decoded
@@ -35,16 +33,16 @@ struct verified_parts {
 
 /// What a logical type demands of bytes that follow `begin` others, the part's last being number `end`.
 inline result<void> check_type_rules(const opened_file& file, const object_record& object, const component_record& part,
-                                     span<std::byte> piece, std::uint64_t begin) {
+                                     span<byte> piece, uint64_t begin) {
     if (has_logical_type(part, "bool")) {
         return normalise_bools(part, piece, begin); // which changes none, and refuses all but 0 and 1
     }
-    const std::uint64_t bytes = part.decoded_length().value_or(0);
+    const uint64_t bytes = part.decoded_length().value_or(0);
     const narrow_type_facts* const type = has_checked_padding(part) ? find_narrow_type(file.index, part) : nullptr;
     if (type == nullptr || begin + piece.size() != bytes) {
         return {};
     }
-    const std::uint64_t count = count_packed(file.index, object, part, *type, bytes);
+    const uint64_t count = count_packed(file.index, object, part, *type, bytes);
     return count % 2 == 0 ? result<void>() : check_packed(part, *type, piece.last(1), 1);
 }
 
@@ -60,10 +58,10 @@ ZTENSOR_COLD inline result<digest_state> verify_decoded(const opened_file& file,
     decoded_stream stream(file, part, digest_use::always);
     ZTENSOR_TRY(stream.start());
     thread_memory memory;
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> room, memory.reserve(stream.best_bytes(), "a piece"));
+    ZTENSOR_TRY_ASSIGN(const span<byte> room, memory.reserve(stream.best_bytes(), "a piece"));
     result<void> broken_rule;
-    for (std::size_t made = room.size(); made == room.size();) {
-        const std::uint64_t begin = stream.position();
+    for (size_t made = room.size(); made == room.size();) {
+        const uint64_t begin = stream.position();
         ZTENSOR_TRY_ASSIGN(made, stream.fill(room));
         if (broken_rule && made != 0) {
             broken_rule = check_type_rules(file, object, part, room.first(made), begin);
@@ -91,7 +89,7 @@ ZTENSOR_COLD inline result<void> verify_indices(const opened_file& file, const o
     if (is_csr) {
         ZTENSOR_TRY_ASSIGN(parts.indptr, load_indices(file, *indptr, dtype::u64, loading::reads, budget));
     }
-    const std::uint64_t count = parts.indices.bytes.size() / sizeof(std::uint64_t);
+    const uint64_t count = parts.indices.bytes.size() / sizeof(uint64_t);
     return check_indices_of(file, parts, *object.format, is_csr ? count : count / parts.shape.rank(), dtype::u64,
                             false);
 }
@@ -101,12 +99,12 @@ ZTENSOR_COLD inline result<void> verify_indices(const opened_file& file, const o
 ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file& file, unsigned threads) {
     ZTENSOR_TRY(verify_shards(file));
     const manifest& index = file.index;
-    std::vector<result<digest_state>> found(index.components.address_end(), digest_state::absent);
-    std::vector<result<void>> rules(index.objects.size());
-    for_each_in_parallel(index.objects.size(), threads, [&](std::size_t i) {
+    vector<result<digest_state>> found(index.components.address_end(), digest_state::absent);
+    vector<result<void>> rules(index.objects.size());
+    for_each_in_parallel(index.objects.size(), threads, [&](size_t i) {
         const object_record& object = index.objects[i];
-        for (std::size_t k = 0; k < object.component_count; ++k) {
-            const std::size_t at = object.first_component + k;
+        for (size_t k = 0; k < object.component_count; ++k) {
+            const size_t at = object.first_component + k;
             found[at] = guard_memory([&] { return verify_decoded(file, object, index.components[at]); });
         }
         if (is_sparse(object)) {
@@ -115,11 +113,11 @@ ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file&
     });
     verified_parts all;
     all.states.assign(found.size(), digest_state::absent);
-    for (std::size_t i = 0; i < index.objects.size(); ++i) {
+    for (size_t i = 0; i < index.objects.size(); ++i) {
         const object_record& object = index.objects[i];
         bool is_damaged = false;
-        for (std::size_t k = 0; k < object.component_count; ++k) {
-            const std::size_t at = object.first_component + k;
+        for (size_t k = 0; k < object.component_count; ++k) {
+            const size_t at = object.first_component + k;
             if (found[at]) {
                 all.states[at] = *found[at];
                 is_damaged = is_damaged || *found[at] == digest_state::mismatch;
@@ -142,19 +140,19 @@ ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file&
 
 /// A range inside a source, and what came of hashing it.
 struct hash_task {
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
+    uint64_t offset = 0;
+    uint64_t length = 0;
     digest algorithm = digest::none;
-    std::uint32_t crc = crc32c_start;   ///< of CRC-32C, CRC-32: where to go on from, then the sum
-    bool goes_on = false;               ///< where the task before it ends; for whoever cut a range
-    std::array<std::byte, 32> sha256{}; ///< of SHA-256: the digest
+    uint32_t crc = crc32c_start;   ///< of CRC-32C, CRC-32: where to go on from, then the sum
+    bool goes_on = false;          ///< where the task before it ends; for whoever cut a range
+    std::array<byte, 32> sha256{}; ///< of SHA-256: the digest
     result<void> outcome;
 };
 
 /// What a thread reads into, of a source whose bytes do not stay where they lie: so much that calls cost nothing, so
 /// little that it stays in the processor's cache.
-inline constexpr std::size_t hash_buffer_bytes = std::size_t{1} << 18;
-inline constexpr std::size_t most_hash_streams = 8;
+inline constexpr size_t hash_buffer_bytes = size_t{1} << 18;
+inline constexpr size_t most_hash_streams = 8;
 
 /// Hashes all tasks, of which several threads take turns.
 class blob_hasher {
@@ -164,29 +162,29 @@ public:
 
     /// `threads` as for_each_in_parallel takes it.
     void run(unsigned threads) {
-        const std::size_t wanted = threads != 0 ? threads : processor_count();
-        const std::size_t workers = (std::min<std::size_t>)(wanted, tasks_.size());
+        const size_t wanted = threads != 0 ? threads : processor_count();
+        const size_t workers = (std::min<size_t>)(wanted, tasks_.size());
         const auto is_sha256 = [](const hash_task& task) { return task.algorithm == digest::sha256; };
-        const auto messages = static_cast<std::size_t>(std::count_if(tasks_.begin(), tasks_.end(), is_sha256));
-        const std::size_t share = workers == 0 ? 0 : (messages + workers - 1) / workers;
+        const auto messages = static_cast<size_t>(std::count_if(tasks_.begin(), tasks_.end(), is_sha256));
+        const size_t share = workers == 0 ? 0 : (messages + workers - 1) / workers;
         stream_count_ = (std::min)({share, sha256_most_lanes(cpu_), most_hash_streams});
-        for_each_in_parallel(workers, threads, [this](std::size_t) { work(); });
+        for_each_in_parallel(workers, threads, [this](size_t) { work(); });
     }
 
 private:
     /// A message of several that are hashed at once.
     struct stream {
         hash_task* task = nullptr; ///< none: all are taken
-        std::uint64_t read_bytes = 0;
+        uint64_t read_bytes = 0;
         bytes_view part; ///< of what was read: not hashed yet
         digest_memory memory;
-        span<std::byte> buffer; ///< whole blocks
+        span<byte> buffer; ///< whole blocks
     };
 
     /// Neighbours in the order of the file, which one call can read.
     struct near_tasks {
         span<hash_task> tasks;
-        std::uint64_t bytes = 0; ///< from where the first begins to where the last of them ends
+        uint64_t bytes = 0; ///< from where the first begins to where the last of them ends
     };
 
     void work() {
@@ -204,7 +202,7 @@ private:
 
     /// The next task of SHA-256; null where there is none left.
     [[nodiscard]] hash_task* take_sha256() noexcept {
-        for (std::size_t i = next_sha256_++; i < tasks_.size(); i = next_sha256_++) {
+        for (size_t i = next_sha256_++; i < tasks_.size(); i = next_sha256_++) {
             if (tasks_[i].algorithm == digest::sha256) {
                 return &tasks_[i];
             }
@@ -214,10 +212,10 @@ private:
 
     /// The next task of a CRC; of CRC-32C with those behind it that one call can read with it into `room_bytes`: of a
     /// file, and with small gaps. Empty where none is left.
-    [[nodiscard]] near_tasks take_near(std::size_t room_bytes) noexcept {
-        std::size_t seen = next_crc_;
+    [[nodiscard]] near_tasks take_near(size_t room_bytes) noexcept {
+        size_t seen = next_crc_;
         for (;;) {
-            std::size_t first = seen;
+            size_t first = seen;
             while (first < tasks_.size() && tasks_[first].algorithm != digest::crc32c &&
                    tasks_[first].algorithm != digest::crc32) {
                 ++first;
@@ -229,14 +227,14 @@ private:
         }
     }
 
-    [[nodiscard]] near_tasks find_near(std::size_t first, std::size_t room_bytes) const noexcept {
-        const std::uint64_t begin = tasks_[first].offset;
-        std::uint64_t end = begin + tasks_[first].length;
-        std::size_t last = first + 1;
+    [[nodiscard]] near_tasks find_near(size_t first, size_t room_bytes) const noexcept {
+        const uint64_t begin = tasks_[first].offset;
+        uint64_t end = begin + tasks_[first].length;
+        size_t last = first + 1;
         const bool joins = tasks_[first].algorithm == digest::crc32c && source_access::is_file(source_);
         for (; joins && last < tasks_.size() && tasks_[last].algorithm == digest::crc32c; ++last) {
             const hash_task& next = tasks_[last];
-            const std::uint64_t next_end = (std::max)(end, next.offset + next.length);
+            const uint64_t next_end = (std::max)(end, next.offset + next.length);
             const bool is_near = next.offset >= begin && (next.offset <= end || next.offset - end <= most_gap_bytes);
             if (!is_near || next_end - begin > room_bytes) {
                 break;
@@ -247,13 +245,13 @@ private:
     }
 
     /// Tasks whose bytes are had at once. Where that fails each says what fails of its own.
-    void hash_near(const near_tasks& group, span<std::byte> buffer) const {
-        const std::uint64_t begin = group.tasks[0].offset;
+    void hash_near(const near_tasks& group, span<byte> buffer) const {
+        const uint64_t begin = group.tasks[0].offset;
         if (group.tasks.size() > 1) {
             if (const result<bytes_view> all = load(begin, group.bytes, buffer)) {
                 for (hash_task& task : group.tasks) {
-                    const auto length = static_cast<std::size_t>(task.length);
-                    const bytes_view part = all->subspan(static_cast<std::size_t>(task.offset - begin), length);
+                    const auto length = static_cast<size_t>(task.length);
+                    const bytes_view part = all->subspan(static_cast<size_t>(task.offset - begin), length);
                     task.crc = crc32c_update(task.crc, part, cpu_);
                 }
                 return;
@@ -269,7 +267,7 @@ private:
     }
 
     /// The bytes of a range: all of them where they lie in memory, else as many as the buffer holds.
-    result<bytes_view> load(std::uint64_t offset, std::uint64_t length, span<std::byte> buffer) const {
+    result<bytes_view> load(uint64_t offset, uint64_t length, span<byte> buffer) const {
         return guard_memory([&]() -> result<bytes_view> {
             const auto stable = source_access::find_stable_range(source_, offset, length);
             if (!stable || *stable) {
@@ -278,15 +276,15 @@ private:
             if (buffer.empty()) {
                 return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {hash_buffer_bytes});
             }
-            const std::uint64_t size = (std::min<std::uint64_t>)(length, buffer.size());
-            const span<std::byte> part = buffer.first(static_cast<std::size_t>(size));
+            const uint64_t size = (std::min<uint64_t>)(length, buffer.size());
+            const span<byte> part = buffer.first(static_cast<size_t>(size));
             ZTENSOR_TRY(source_.read_at(offset, part));
             return part;
         });
     }
 
     /// What is made when it is read is made once, not anew for each piece.
-    result<void> hash_crc32(hash_task& task, span<std::byte> buffer) const {
+    result<void> hash_crc32(hash_task& task, span<byte> buffer) const {
         task.crc = crc32_start;
         byte_buffer whole;
         if (source_access::is_made(source_, task.offset, task.length)) {
@@ -295,9 +293,9 @@ private:
         return hash_crc(task, buffer);
     }
 
-    result<void> hash_crc(hash_task& task, span<std::byte> buffer) const {
+    result<void> hash_crc(hash_task& task, span<byte> buffer) const {
         const bool is_crc32c = task.algorithm == digest::crc32c;
-        for (std::uint64_t done = 0; done < task.length;) {
+        for (uint64_t done = 0; done < task.length;) {
             ZTENSOR_TRY_ASSIGN(const bytes_view part, load(task.offset + done, task.length - done, buffer));
             task.crc = is_crc32c ? crc32c_update(task.crc, part, cpu_) : crc32_update(task.crc, part);
             done += part.size();
@@ -305,30 +303,30 @@ private:
         return {};
     }
 
-    void hash_sha256(span<std::byte> buffer) {
+    void hash_sha256(span<byte> buffer) {
         std::array<stream, most_hash_streams> streams;
-        const std::size_t room = buffer.size() / stream_count_ / sha256_block_bytes * sha256_block_bytes;
-        for (std::size_t i = 0; i < stream_count_; ++i) {
+        const size_t room = buffer.size() / stream_count_ / sha256_block_bytes * sha256_block_bytes;
+        for (size_t i = 0; i < stream_count_; ++i) {
             streams[i].buffer = buffer.subspan(i * room, room);
         }
         for (;;) {
             std::array<stream*, most_hash_streams> ready;
             std::array<sha256_lane, most_hash_streams> lanes;
-            std::size_t count = 0;
-            std::size_t blocks = static_cast<std::size_t>(-1);
-            for (std::size_t i = 0; i < stream_count_; ++i) {
+            size_t count = 0;
+            size_t blocks = static_cast<size_t>(-1);
+            for (size_t i = 0; i < stream_count_; ++i) {
                 stream& each = streams[i];
                 if (make_ready(each)) {
                     ready[count] = &each;
                     lanes[count++] = {each.memory.words, each.part.data()};
-                    blocks = (std::min<std::size_t>)(blocks, each.part.size() / sha256_block_bytes);
+                    blocks = (std::min<size_t>)(blocks, each.part.size() / sha256_block_bytes);
                 }
             }
             if (count == 0) {
                 return;
             }
             sha256_blocks(span<sha256_lane>(lanes.data(), count), blocks, cpu_);
-            for (std::size_t i = 0; i < count; ++i) {
+            for (size_t i = 0; i < count; ++i) {
                 ready[i]->part = ready[i]->part.subspan(blocks * sha256_block_bytes);
                 ready[i]->memory.length_bytes += blocks * sha256_block_bytes;
             }
@@ -359,7 +357,7 @@ private:
         return true;
     }
 
-    [[nodiscard]] static stream start(hash_task* task, span<std::byte> buffer) noexcept {
+    [[nodiscard]] static stream start(hash_task* task, span<byte> buffer) noexcept {
         stream fresh;
         fresh.task = task;
         fresh.buffer = buffer;
@@ -370,9 +368,9 @@ private:
     const byte_source& source_;
     span<hash_task> tasks_;
     const cpu_features& cpu_;
-    std::size_t stream_count_ = 0; ///< SHA-256 that a thread hashes at once
-    std::atomic<std::size_t> next_crc_{0};
-    std::atomic<std::size_t> next_sha256_{0};
+    size_t stream_count_ = 0; ///< SHA-256 that a thread hashes at once
+    std::atomic<size_t> next_crc_{0};
+    std::atomic<size_t> next_sha256_{0};
 };
 
 // -- verify
@@ -381,10 +379,10 @@ private:
 // are cut where their digest allows it, so that several threads can share one. SPEC.md section 7.
 
 /// The pieces that a blob's CRC-32C is computed in: of 8 MiB, or of more where they would be very many.
-[[nodiscard]] constexpr std::uint64_t crc32c_piece_bytes(std::uint64_t blob_bytes) noexcept {
-    constexpr std::uint64_t least_bytes = std::uint64_t{8} << 20;
-    constexpr std::uint64_t most_pieces = 4096;
-    const std::uint64_t bytes = blob_bytes / most_pieces + 1;
+[[nodiscard]] constexpr uint64_t crc32c_piece_bytes(uint64_t blob_bytes) noexcept {
+    constexpr uint64_t least_bytes = uint64_t{8} << 20;
+    constexpr uint64_t most_pieces = 4096;
+    const uint64_t bytes = blob_bytes / most_pieces + 1;
     return bytes < least_bytes ? least_bytes : bytes;
 }
 
@@ -401,19 +399,19 @@ public:
 
     /// Of all that were added, on as many threads as for_each_in_parallel makes of `threads`.
     void run(unsigned threads, const cpu_features& cpu = host_cpu()) {
-        std::vector<std::uint32_t> positions;
-        for (std::uint32_t i = 0; i < checks_.size(); ++i) {
+        vector<uint32_t> positions;
+        for (uint32_t i = 0; i < checks_.size(); ++i) {
             if (checks_[i].algorithm != digest::none) {
                 positions.push_back(i);
             }
         }
-        const auto is_before = [this](std::uint32_t a, std::uint32_t b) { return checks_[a].is_before(checks_[b]); };
+        const auto is_before = [this](uint32_t a, uint32_t b) { return checks_[a].is_before(checks_[b]); };
         if (!std::is_sorted(positions.begin(), positions.end(), is_before)) {
-            sort_positions(span<std::uint32_t>(positions), is_before);
+            sort_positions(span<uint32_t>(positions), is_before);
         }
         tasks_.reserve(positions.size());
         const check* last = nullptr;
-        for (const std::uint32_t position : positions) {
+        for (const uint32_t position : positions) {
             check& each = checks_[position];
             if (last != nullptr && !last->is_before(each)) { // another name of the same bytes
                 each.first_task = last->first_task;
@@ -427,7 +425,7 @@ public:
     }
 
     /// Of the component that was added as number `position`, after run(). Errors: what the source says.
-    result<digest_state> state_of(std::size_t position) const {
+    result<digest_state> state_of(size_t position) const {
         const check& asked = checks_[position];
         if (asked.algorithm == digest::none) {
             return asked.component->digest_text.is_present() ? digest_state::unsupported : digest_state::absent;
@@ -436,7 +434,7 @@ public:
         if (!hashed.outcome) {
             return damaged_or(hashed.outcome.error());
         }
-        std::array<std::byte, 4> checksum;
+        std::array<byte, 4> checksum;
         store_big(~hashed.crc, checksum.data(), checksum.size());
         const bytes_view value = asked.algorithm == digest::sha256 ? bytes_view(hashed.sha256) : bytes_view(checksum);
         const bool matches = are_digits_of(known_digest(file_, *asked.component).digits, value);
@@ -447,7 +445,7 @@ private:
     struct check {
         const component_record* component;
         digest algorithm; ///< none: there is nothing to compute
-        std::uint32_t first_task;
+        uint32_t first_task;
         digest_cover cover;
 
         /// In the file; false both ways for the same digest of the same bytes.
@@ -463,10 +461,10 @@ private:
     };
 
     void add_tasks(check& each) {
-        const std::uint64_t length = each.cover.length;
-        const std::uint64_t most = each.algorithm == digest::crc32c ? crc32c_piece_bytes(length) : length;
-        each.first_task = static_cast<std::uint32_t>(tasks_.size());
-        std::uint64_t done = 0;
+        const uint64_t length = each.cover.length;
+        const uint64_t most = each.algorithm == digest::crc32c ? crc32c_piece_bytes(length) : length;
+        each.first_task = static_cast<uint32_t>(tasks_.size());
+        uint64_t done = 0;
         do {
             hash_task task;
             task.offset = each.cover.offset + done;
@@ -498,8 +496,8 @@ private:
     }
 
     const opened_file& file_;
-    std::vector<check> checks_;
-    std::vector<hash_task> tasks_; ///< in the order of the file, each range once
+    vector<check> checks_;
+    vector<hash_task> tasks_; ///< in the order of the file, each range once
 };
 
 /// Computes the digest of one blob as stored, and compares. Errors: what the source says.

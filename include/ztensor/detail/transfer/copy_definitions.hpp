@@ -6,6 +6,7 @@
 
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/transfer/transcode.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/object_view.hpp>
@@ -13,9 +14,6 @@
 #include <ztensor/writer.hpp>
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -24,16 +22,16 @@ namespace detail {
 /// An object that is to be copied.
 struct copied_object {
     object_view object;
-    std::string name = {};                            ///< in the target
-    std::uint64_t begin = ~std::uint64_t{0}, end = 0; ///< of its blobs
-    std::uint64_t stored_bytes = 0;
+    string name = {};                       ///< in the target
+    uint64_t begin = ~uint64_t{0}, end = 0; ///< of its blobs
+    uint64_t stored_bytes = 0;
 };
 
 /// In the order of their blobs, of which an empty one comes before one that starts with it; in version 2 in that of
 /// their new names, as its canonical form has it.
-[[nodiscard]] inline std::vector<copied_object> objects_to_copy(const reader& from, format_version to,
-                                                                const copy_options& options) {
-    std::vector<copied_object> all;
+[[nodiscard]] inline vector<copied_object> objects_to_copy(const reader& from, format_version to,
+                                                           const copy_options& options) {
+    vector<copied_object> all;
     for (const object_view object : from) {
         if (options.select_ && !options.select_(object)) {
             continue;
@@ -49,7 +47,7 @@ struct copied_object {
         return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
     });
     for (copied_object& each : all) {
-        each.name = options.rename_ ? options.rename_(each.object.name()) : std::string(each.object.name());
+        each.name = options.rename_ ? options.rename_(each.object.name()) : string(each.object.name());
     }
     if (to == format_version::v2) {
         std::stable_sort(all.begin(), all.end(),
@@ -89,7 +87,7 @@ inline result<void> copy_file_attributes(const reader& from, writer& to) {
     return to.add_attributes(from.attributes());
 }
 
-inline result<void> copy_objects(const std::vector<copied_object>& objects, writer& to, const copy_options& options) {
+inline result<void> copy_objects(const vector<copied_object>& objects, writer& to, const copy_options& options) {
     copy_progress progress;
     for (const copied_object& each : objects) {
         progress.total_bytes += each.stored_bytes;

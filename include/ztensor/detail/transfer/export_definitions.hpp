@@ -8,6 +8,7 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/transfer/export_formats.hpp>
@@ -16,12 +17,8 @@
 #include <ztensor/object_view.hpp>
 #include <ztensor/vocabulary.hpp>
 
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -36,13 +33,13 @@ result<void> publish_file(const file_path& path, const export_options& options, 
 }
 
 /// The name of an entry of an archive that leads nowhere else when the archive is unpacked. Errors: not_expressible.
-inline result<void> check_entry_name(std::string_view name) {
-    if (name.size() > max_name_bytes - std::string_view(".npy").size()) {
+inline result<void> check_entry_name(string_view name) {
+    if (name.size() > max_name_bytes - string_view(".npy").size()) {
         return fail(errc::not_expressible, "an entry of a ZIP archive would have a name of more than {} bytes",
                     {max_name_bytes})
             .in_object(name);
     }
-    const std::string with_ends = "/" + std::string(name) + "/";
+    const string with_ends = "/" + string(name) + "/";
     const bool climbs = with_ends.find("/../") != std::string::npos || with_ends.find("/./") != std::string::npos;
     if (!climbs && name.front() != '/' && name.find('\\') == std::string_view::npos) {
         return {};
@@ -54,16 +51,16 @@ inline result<void> check_entry_name(std::string_view name) {
 
 /// One entry. Errors: file_changed, where the tensor is not what it was when its checksum was computed.
 inline result<void> write_npy_entry(zip_writer& zip, const exported_tensor& tensor) {
-    ZTENSOR_TRY_ASSIGN(const std::string header, make_npy_header(tensor));
-    const std::uint32_t of_header = crc32_update(crc32_start, as_bytes(header));
-    std::uint32_t expected = of_header;
+    ZTENSOR_TRY_ASSIGN(const string header, make_npy_header(tensor));
+    const uint32_t of_header = crc32_update(crc32_start, as_bytes(header));
+    uint32_t expected = of_header;
     ZTENSOR_TRY(for_each_piece(tensor, [&](bytes_view piece) {
         expected = crc32_update(expected, piece);
         return result<void>();
     }));
     ZTENSOR_TRY(zip.begin_entry(tensor.name + ".npy", header.size() + tensor.bytes, ~expected));
     ZTENSOR_TRY(zip.write(as_bytes(header)));
-    std::uint32_t sum = of_header;
+    uint32_t sum = of_header;
     ZTENSOR_TRY(for_each_piece(tensor, [&](bytes_view piece) {
         sum = crc32_update(sum, piece);
         return zip.write(piece);
@@ -75,7 +72,7 @@ inline result<void> write_npy_entry(zip_writer& zip, const exported_tensor& tens
 }
 
 /// What of `tensors` can't be an entry is found before anything is written.
-inline result<void> check_npz(const reader& from, const std::vector<exported_tensor>& tensors,
+inline result<void> check_npz(const reader& from, const vector<exported_tensor>& tensors,
                               const export_options& options) {
     if (options.attributes_ && from.has_attributes() && !from.attributes().empty()) {
         return not_in_format("npz", "place for attributes of the file");
@@ -90,8 +87,7 @@ inline result<void> check_npz(const reader& from, const std::vector<exported_ten
     return {};
 }
 
-inline result<void> write_npz(const std::vector<exported_tensor>& tensors, const export_options& options,
-                              byte_sink& sink) {
+inline result<void> write_npz(const vector<exported_tensor>& tensors, const export_options& options, byte_sink& sink) {
     zip_writer zip(sink);
     ZTENSOR_TRY(write_each(tensors, options, [&](const exported_tensor& each) { return write_npy_entry(zip, each); }));
     return zip.finish();
@@ -99,8 +95,8 @@ inline result<void> write_npz(const std::vector<exported_tensor>& tensors, const
 
 /// Tensors and all that stands before their data.
 struct export_content {
-    std::vector<exported_tensor> tensors;
-    std::string header = {};
+    vector<exported_tensor> tensors;
+    string header = {};
 };
 
 inline result<void> write_tensors(const export_content& content, const export_options& options, byte_sink& sink) {
@@ -111,23 +107,23 @@ inline result<void> write_tensors(const export_content& content, const export_op
 }
 
 inline result<export_content> prepare_safetensors(const reader& from, const export_options& options) {
-    ZTENSOR_TRY_ASSIGN(std::vector<exported_tensor> tensors, list_exports(from, "safetensors", options));
+    ZTENSOR_TRY_ASSIGN(vector<exported_tensor> tensors, list_exports(from, "safetensors", options));
     ZTENSOR_TRY(order_for_safetensors(tensors));
     const bool has_metadata = options.attributes_ && from.has_attributes();
     const attributes_view attributes = from.attributes();
-    ZTENSOR_TRY_ASSIGN(std::string header, make_safetensors_header(tensors, has_metadata ? &attributes : nullptr));
+    ZTENSOR_TRY_ASSIGN(string header, make_safetensors_header(tensors, has_metadata ? &attributes : nullptr));
     return export_content{std::move(tensors), std::move(header)};
 }
 
 inline result<export_content> prepare_npz(const reader& from, const export_options& options) {
-    ZTENSOR_TRY_ASSIGN(std::vector<exported_tensor> tensors, list_exports(from, "npz", options));
+    ZTENSOR_TRY_ASSIGN(vector<exported_tensor> tensors, list_exports(from, "npz", options));
     ZTENSOR_TRY(check_npz(from, tensors, options));
     return export_content{std::move(tensors)};
 }
 
 inline result<export_content> prepare_npy(const object_view& from, const export_options& options) {
     ZTENSOR_TRY_ASSIGN(exported_tensor tensor, describe_export(from, "npy", export_options(options).attributes(false)));
-    ZTENSOR_TRY_ASSIGN(std::string header, make_npy_header(tensor));
+    ZTENSOR_TRY_ASSIGN(string header, make_npy_header(tensor));
     return export_content{{std::move(tensor)}, std::move(header)};
 }
 

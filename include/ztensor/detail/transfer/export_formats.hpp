@@ -11,6 +11,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/codec/ggml_types.hpp>
 #include <ztensor/detail/index/names.hpp>
@@ -26,14 +27,8 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -48,21 +43,21 @@ struct exported_type;
 struct exported_tensor {
     object_view object;
     component_view data;
-    std::string name; ///< in the new file
+    string name; ///< in the new file
     ztensor::shape shape;
-    dtype storage;         ///< in the new file
-    std::string_view type; ///< logical, if it is more than the storage type
-    std::uint64_t bytes;   ///< in the new file
+    dtype storage;    ///< in the new file
+    string_view type; ///< logical, if it is more than the storage type
+    uint64_t bytes;   ///< in the new file
     bool converts = false;
     const exported_type* word = nullptr; ///< of safetensors
 };
 
-[[nodiscard]] ZTENSOR_COLD inline error not_in_format(std::string_view format, const std::string& feature) {
+[[nodiscard]] ZTENSOR_COLD inline error not_in_format(string_view format, const string& feature) {
     return fail(errc::not_expressible, "{} has no {}", {format, feature});
 }
 
 /// Numbers that floats_as() is about: floats, and what is narrower than a byte, of which no other format has numbers.
-[[nodiscard]] inline bool is_floating(dtype storage, std::string_view type) noexcept {
+[[nodiscard]] inline bool is_floating(dtype storage, string_view type) noexcept {
     return type.empty() ? facts(storage).category == dtype_class::floating
                         : find_float8(type) != nullptr || ztensor::find_narrow_type(type) != nullptr;
 }
@@ -75,7 +70,7 @@ struct exported_tensor {
 
 /// Attributes of an object, but for those that say what a block is, where weights are written in its stead.
 [[nodiscard]] inline bool has_attributes_to_keep(const object_view& object, const export_options& options) {
-    const std::string_view of_blocks[] = {"block_bytes", "elems_per_block"};
+    const string_view of_blocks[] = {"block_bytes", "elems_per_block"};
     const attributes_view attributes = object.attributes();
     return std::any_of(attributes.begin(), attributes.end(), [&](const attribute& each) {
         return !becomes_floats(object, options) ||
@@ -84,13 +79,12 @@ struct exported_tensor {
 }
 
 /// What the elements are in the new file, but for their number. Errors: not_expressible; those of weights in blocks.
-inline result<exported_tensor> describe_elements(const object_view& object, std::string_view format,
+inline result<exported_tensor> describe_elements(const object_view& object, string_view format,
                                                  const export_options& options) {
     if (becomes_floats(object, options)) {
         ZTENSOR_TRY(find_weight_blocks(object_access::file_of(object).index, object_access::record_of(object)));
         const component_view blocks = object.component("data").value();
-        return exported_tensor{object, blocks, std::string(object.name()), object.shape(), *options.floats_as_, {},
-                               0,      true};
+        return exported_tensor{object, blocks, string(object.name()), object.shape(), *options.floats_as_, {}, 0, true};
     }
     if (object.known_format() != ztensor::format::dense) {
         return not_in_format(format, sentence("place for an object of the format {}", {in_quotes(object.format())}));
@@ -102,7 +96,7 @@ inline result<exported_tensor> describe_elements(const object_view& object, std:
     if (data.has_unknown_type() && find_logical_type(data.type()) != nullptr) { // over another storage type
         return not_in_format(format, sentence("logical type {}", {in_quotes(data.type())}));
     }
-    exported_tensor made{object, data, std::string(object.name()), object.shape(), *data.dtype(), data.type(), 0};
+    exported_tensor made{object, data, string(object.name()), object.shape(), *data.dtype(), data.type(), 0};
     if (made.type == name(made.storage)) {
         made.type = {};
     }
@@ -118,7 +112,7 @@ inline result<exported_tensor> describe_elements(const object_view& object, std:
     return made;
 }
 
-inline result<exported_tensor> describe_export(const object_view& object, std::string_view format,
+inline result<exported_tensor> describe_export(const object_view& object, string_view format,
                                                const export_options& options) {
     ZTENSOR_TRY_ASSIGN(exported_tensor made, describe_elements(object, format, options));
     if (options.attributes_ && object.has_attributes() && has_attributes_to_keep(object, options)) {
@@ -128,8 +122,8 @@ inline result<exported_tensor> describe_export(const object_view& object, std::s
         made.name = options.rename_(object.name());
     }
     const logical_type_facts* const logical = find_logical_type(made.type);
-    const std::uint64_t width = width_bytes(made.storage) * (logical != nullptr ? logical->storage_elements : 1);
-    const std::optional<std::uint64_t> bytes = checked_multiply(object.element_count(), width);
+    const uint64_t width = width_bytes(made.storage) * (logical != nullptr ? logical->storage_elements : 1);
+    const optional<uint64_t> bytes = checked_multiply(object.element_count(), width);
     if (!bytes) {
         return fail(errc::shape_overflow, "{} elements of {} bytes need more than 64 bits",
                     {object.element_count(), width});
@@ -139,8 +133,8 @@ inline result<exported_tensor> describe_export(const object_view& object, std::s
 }
 
 /// Names may come from the caller. Errors: name_invalid, duplicate_key.
-inline result<void> check_names(const std::vector<exported_tensor>& tensors) {
-    std::vector<std::string_view> names;
+inline result<void> check_names(const vector<exported_tensor>& tensors) {
+    vector<string_view> names;
     names.reserve(tensors.size());
     for (const exported_tensor& each : tensors) {
         if (const char* const problem = name_problem(each.name)) {
@@ -157,13 +151,13 @@ inline result<void> check_names(const std::vector<exported_tensor>& tensors) {
 }
 
 /// Those that the options select, in the order of the reader.
-inline result<std::vector<exported_tensor>> list_exports(const reader& from, std::string_view format,
-                                                         const export_options& options) {
+inline result<vector<exported_tensor>> list_exports(const reader& from, string_view format,
+                                                    const export_options& options) {
     if (options.floats_as_ && facts(*options.floats_as_).category != dtype_class::floating) {
         return fail(errc::invalid_argument, "floats can become f64, f32, f16 or bf16, not {}",
                     {name(*options.floats_as_)});
     }
-    std::vector<exported_tensor> tensors;
+    vector<exported_tensor> tensors;
     for (const object_view object : from) {
         if (options.select_ && !options.select_(object)) {
             continue;
@@ -181,7 +175,7 @@ result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
     ZTENSOR_TRY_ASSIGN(component_pieces pieces, tensor.converts
                                                     ? component_pieces::open_as(tensor.object, tensor.storage)
                                                     : component_pieces::open(tensor.data));
-    std::uint64_t taken = 0;
+    uint64_t taken = 0;
     for (;;) {
         ZTENSOR_TRY_ASSIGN(const bytes_view piece, pieces.next());
         taken += piece.size();
@@ -199,8 +193,7 @@ result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
 /// Calls `write(tensor) -> result<void>` for all of them, and tells after each how far the export has come.
 /// Errors: cancelled.
 template <class Write>
-result<void> write_each(const std::vector<exported_tensor>& tensors, const export_options& options,
-                        const Write& write) {
+result<void> write_each(const vector<exported_tensor>& tensors, const export_options& options, const Write& write) {
     copy_progress progress;
     for (const exported_tensor& each : tensors) {
         progress.total_bytes += each.bytes;
@@ -221,11 +214,11 @@ result<void> write_each(const std::vector<exported_tensor>& tensors, const expor
 
 /// What elements are called in other formats.
 struct exported_type {
-    std::string_view safetensors; ///< "" if it has no word for them, as the next
-    std::string_view npy;
+    string_view safetensors; ///< "" if it has no word for them, as the next
+    string_view npy;
     dtype storage;
-    std::string_view type = {}; ///< logical
-    std::uint64_t bits = 0;     ///< of an element, where that is less than a byte: its storage is packed
+    string_view type = {}; ///< logical
+    uint64_t bits = 0;     ///< of an element, where that is less than a byte: its storage is packed
 };
 
 /// In the order of safetensors' own enumeration, in which its files have the last ones first.
@@ -256,9 +249,9 @@ inline constexpr exported_type exported_types[] = {
 };
 
 /// The row of what a tensor's elements are, if `word` of it is not "". Errors: not_expressible.
-inline result<const exported_type*> exported_type_of(const exported_tensor& tensor,
-                                                     std::string_view exported_type::*word, std::string_view format) {
-    const std::string_view type = tensor.type == "f4_e2m1" ? std::string_view("f4") : tensor.type; // of version 2
+inline result<const exported_type*> exported_type_of(const exported_tensor& tensor, string_view exported_type::*word,
+                                                     string_view format) {
+    const string_view type = tensor.type == "f4_e2m1" ? string_view("f4") : tensor.type; // of version 2
     for (const exported_type& row : exported_types) {
         if (row.storage == tensor.storage && row.type == type && !(row.*word).empty()) {
             return &row;
@@ -272,20 +265,20 @@ inline result<const exported_type*> exported_type_of(const exported_tensor& tens
 /// A record of numbers of fixed width, least significant byte first.
 class little_endian_record {
 public:
-    little_endian_record& number(std::uint64_t value, std::size_t bytes) {
-        for (std::size_t i = 0; i < bytes; ++i) {
+    little_endian_record& number(uint64_t value, size_t bytes) {
+        for (size_t i = 0; i < bytes; ++i) {
             bytes_ += static_cast<char>(value >> (8 * i) & 0xff);
         }
         return *this;
     }
-    little_endian_record& text(std::string_view value) { return bytes_ += value, *this; }
-    little_endian_record& zeros(std::size_t count) { return bytes_.append(count, '\0'), *this; }
+    little_endian_record& text(string_view value) { return bytes_ += value, *this; }
+    little_endian_record& zeros(size_t count) { return bytes_.append(count, '\0'), *this; }
 
-    [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
-    [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
+    [[nodiscard]] size_t size() const noexcept { return bytes_.size(); }
+    [[nodiscard]] string_view bytes() const noexcept { return bytes_; }
 
 private:
-    std::string bytes_;
+    string bytes_;
 };
 
 // -- npy header
@@ -293,12 +286,12 @@ private:
 // The header of a .npy file, as numpy.save writes it.
 
 /// No header that make_npy_header() makes is longer.
-inline constexpr std::uint64_t longest_npy_header_bytes = 65536;
+inline constexpr uint64_t longest_npy_header_bytes = 65536;
 
 /// "(2, 3)", "(2,)", "()"
-[[nodiscard]] inline std::string npy_shape_text(const shape& dimensions) {
-    std::string out = "(";
-    for (const std::uint64_t dimension : dimensions) {
+[[nodiscard]] inline string npy_shape_text(const shape& dimensions) {
+    string out = "(";
+    for (const uint64_t dimension : dimensions) {
         out += std::to_string(dimension);
         out += ", ";
     }
@@ -311,22 +304,22 @@ inline constexpr std::uint64_t longest_npy_header_bytes = 65536;
 
 /// Everything before the elements: a multiple of 64 bytes. Version 1.0, since 64 dimensions take less than 64 KiB.
 /// Errors: not_expressible.
-inline result<std::string> make_npy_header(const exported_tensor& tensor) {
-    constexpr std::size_t growing_dimension_digits = 21; // room that NumPy leaves to append rows in place
-    constexpr std::size_t prefix_bytes = 10;
-    constexpr std::size_t alignment = 64;
+inline result<string> make_npy_header(const exported_tensor& tensor) {
+    constexpr size_t growing_dimension_digits = 21; // room that NumPy leaves to append rows in place
+    constexpr size_t prefix_bytes = 10;
+    constexpr size_t alignment = 64;
     ZTENSOR_TRY_ASSIGN(const exported_type* const type, exported_type_of(tensor, &exported_type::npy, "NumPy"));
-    std::string text =
+    string text =
         sentence("{'descr': '{}', 'fortran_order': False, 'shape': {}, }", {type->npy, npy_shape_text(tensor.shape)});
     if (tensor.shape.rank() != 0) {
         text.append(growing_dimension_digits - std::to_string(tensor.shape[0]).size(), ' ');
     }
-    const std::size_t unpadded = prefix_bytes + text.size() + 1;
+    const size_t unpadded = prefix_bytes + text.size() + 1;
     text.append(alignment - unpadded % alignment, ' '); // a whole 64 where none are needed, too
     text += '\n';
     little_endian_record out;
     out.text({"\x93NUMPY\x01\x00", 8}).number(text.size(), 2).text(text);
-    return std::string(out.bytes());
+    return string(out.bytes());
 }
 
 // -- safetensors header
@@ -334,13 +327,13 @@ inline result<std::string> make_npy_header(const exported_tensor& tensor) {
 // The header of a safetensors file: JSON as that format's own library writes it.
 
 /// `text`, which is UTF-8, as a JSON string: nothing is escaped that need not be.
-inline void append_json_text(std::string& out, std::string_view text) {
+inline void append_json_text(string& out, string_view text) {
     constexpr char digits[] = "0123456789abcdef";
-    constexpr std::string_view named = "\b\t\n\f\r\"\\";
-    constexpr std::string_view names = "btnfr\"\\";
+    constexpr string_view named = "\b\t\n\f\r\"\\";
+    constexpr string_view names = "btnfr\"\\";
     out += '"';
     for (const char c : text) {
-        const std::size_t name = named.find(c);
+        const size_t name = named.find(c);
         if (name != std::string_view::npos) {
             out += {'\\', names[name]};
         } else if (static_cast<unsigned char>(c) < 0x20) {
@@ -354,16 +347,16 @@ inline void append_json_text(std::string& out, std::string_view text) {
 }
 
 /// Behind the last of several values.
-inline void drop_comma(std::string& out) {
+inline void drop_comma(string& out) {
     out.resize(out.size() - (out.back() == ',' ? 1 : 0));
 }
 
 /// Errors: not_expressible, for a value that is not text.
-inline result<void> append_json_metadata(std::string& out, const attributes_view& attributes) {
-    std::vector<std::pair<std::string, std::string>> texts;
+inline result<void> append_json_metadata(string& out, const attributes_view& attributes) {
+    vector<std::pair<string, string>> texts;
     for (const attribute& each : attributes) {
         cbor_cursor value(each.cbor);
-        std::string text;
+        string text;
         if (!value.read_joined(cbor_major::text, text)) {
             return not_in_format("safetensors",
                                  sentence("place for the attribute {}, which is not text", {in_quotes(each.key)}));
@@ -383,10 +376,10 @@ inline result<void> append_json_metadata(std::string& out, const attributes_view
     return {};
 }
 
-inline void append_json_tensor(std::string& out, const exported_tensor& tensor, std::uint64_t begin) {
+inline void append_json_tensor(string& out, const exported_tensor& tensor, uint64_t begin) {
     append_json_text(out, tensor.name);
     out += sentence(":{\"dtype\":\"{}\",\"shape\":[", {tensor.word->safetensors});
-    for (const std::uint64_t dimension : tensor.shape) {
+    for (const uint64_t dimension : tensor.shape) {
         out += std::to_string(dimension);
         out += ',';
     }
@@ -399,7 +392,7 @@ inline result<void> count_packed_bytes(exported_tensor& tensor) {
     if (tensor.word->bits == 0) {
         return {};
     }
-    const std::optional<std::uint64_t> bits = checked_multiply(*tensor.shape.element_count(), tensor.word->bits);
+    const optional<uint64_t> bits = checked_multiply(*tensor.shape.element_count(), tensor.word->bits);
     if (!bits || *bits % 8 != 0 || tensor.data.decoded_bytes() != *bits / 8) {
         return not_in_format("safetensors", sentence("{} of this shape in so many bytes", {tensor.word->safetensors}))
             .in_object(tensor.name);
@@ -409,7 +402,7 @@ inline result<void> count_packed_bytes(exported_tensor& tensor) {
 }
 
 /// Sorts the tensors as they will stand in the file. Errors: not_expressible.
-inline result<void> order_for_safetensors(std::vector<exported_tensor>& tensors) {
+inline result<void> order_for_safetensors(vector<exported_tensor>& tensors) {
     for (exported_tensor& each : tensors) {
         ZTENSOR_TRY_ASSIGN(each.word, exported_type_of(each, &exported_type::safetensors, "safetensors"));
         ZTENSOR_TRY(count_packed_bytes(each));
@@ -426,19 +419,19 @@ inline result<void> order_for_safetensors(std::vector<exported_tensor>& tensors)
 
 /// All that stands before the data of tensors in that order; `attributes` may be null. Errors: not_expressible,
 /// shape_overflow.
-inline result<std::string> make_safetensors_header(const std::vector<exported_tensor>& tensors,
-                                                   const attributes_view* attributes) {
-    constexpr std::size_t length_bytes = 8;
-    constexpr std::size_t data_alignment = 64;
-    constexpr std::size_t most_header_bytes = 100'000'000; // that library reads no more
-    std::string out(length_bytes, '\0');
+inline result<string> make_safetensors_header(const vector<exported_tensor>& tensors,
+                                              const attributes_view* attributes) {
+    constexpr size_t length_bytes = 8;
+    constexpr size_t data_alignment = 64;
+    constexpr size_t most_header_bytes = 100'000'000; // that library reads no more
+    string out(length_bytes, '\0');
     out += '{';
     if (attributes != nullptr) {
         ZTENSOR_TRY(append_json_metadata(out, *attributes));
     }
-    std::uint64_t begin = 0;
+    uint64_t begin = 0;
     for (const exported_tensor& each : tensors) {
-        const std::optional<std::uint64_t> end = checked_add(begin, each.bytes);
+        const optional<uint64_t> end = checked_add(begin, each.bytes);
         if (!end) {
             return fail(errc::shape_overflow, "all tensors together need more bytes than 64 bits count");
         }
@@ -448,7 +441,7 @@ inline result<std::string> make_safetensors_header(const std::vector<exported_te
     drop_comma(out);
     out += '}';
     out.resize((out.size() + data_alignment - 1) / data_alignment * data_alignment, ' ');
-    const std::size_t header_bytes = out.size() - length_bytes;
+    const size_t header_bytes = out.size() - length_bytes;
     if (header_bytes > most_header_bytes) {
         return not_in_format("safetensors",
                              sentence("header of {} bytes; {} is the most", {header_bytes, most_header_bytes}));
@@ -463,13 +456,13 @@ inline result<std::string> make_safetensors_header(const std::vector<exported_te
 /// Writes entry after entry, then the directory. Errors are those of the sink.
 class zip_writer {
 public:
-    static constexpr std::uint64_t data_alignment = 64;
+    static constexpr uint64_t data_alignment = 64;
 
     explicit zip_writer(byte_sink& sink) noexcept : sink_(sink) {}
 
     /// What stands before the data of an entry, which is to come by write(), exactly `size_bytes` of it. `name` has at
     /// most 65,535 bytes.
-    result<void> begin_entry(std::string name, std::uint64_t size_bytes, std::uint32_t crc) {
+    result<void> begin_entry(string name, uint64_t size_bytes, uint32_t crc) {
         entries_.push_back({std::move(name), size_bytes, position_, crc});
         const zip_entry& entry = entries_.back();
         little_endian_record extra;
@@ -491,7 +484,7 @@ public:
     }
 
     result<void> finish() {
-        const std::uint64_t directory_begin = position_;
+        const uint64_t directory_begin = position_;
         for (const zip_entry& each : entries_) {
             ZTENSOR_TRY(write_directory_entry(each));
         }
@@ -499,46 +492,46 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t most_16 = 0xffff; ///< this, and the next, say that ZIP64 has the number
-    static constexpr std::uint64_t most_32 = 0xffffffff;
-    static constexpr std::uint64_t local_header_bytes = 30;
-    static constexpr std::uint64_t zip64_extra = 0x0001;
-    static constexpr std::uint64_t alignment_extra = 0xd935; ///< Android's zipalign pads with it
-    static constexpr std::uint64_t version_of_stored = 20;
-    static constexpr std::uint64_t version_of_zip64 = 45;
+    static constexpr uint64_t most_16 = 0xffff; ///< this, and the next, say that ZIP64 has the number
+    static constexpr uint64_t most_32 = 0xffffffff;
+    static constexpr uint64_t local_header_bytes = 30;
+    static constexpr uint64_t zip64_extra = 0x0001;
+    static constexpr uint64_t alignment_extra = 0xd935; ///< Android's zipalign pads with it
+    static constexpr uint64_t version_of_stored = 20;
+    static constexpr uint64_t version_of_zip64 = 45;
 
     struct zip_entry {
-        std::string name;
-        std::uint64_t size_bytes;
-        std::uint64_t position; ///< of its local header
-        std::uint32_t crc;
+        string name;
+        uint64_t size_bytes;
+        uint64_t position; ///< of its local header
+        uint32_t crc;
 
         [[nodiscard]] bool needs_zip64() const noexcept { return size_bytes >= most_32 || position >= most_32; }
     };
 
     /// Brings what follows the extra fields, which would start at `position`, to a multiple of data_alignment.
-    static void align(little_endian_record& extra, std::uint64_t position) {
-        constexpr std::uint64_t field_bytes = 6; // of the field that pads: its kind, its size, the alignment
+    static void align(little_endian_record& extra, uint64_t position) {
+        constexpr uint64_t field_bytes = 6; // of the field that pads: its kind, its size, the alignment
         if (position % data_alignment == 0) {
             return;
         }
-        const std::uint64_t padding = (2 * data_alignment - (position + field_bytes) % data_alignment) % data_alignment;
+        const uint64_t padding = (2 * data_alignment - (position + field_bytes) % data_alignment) % data_alignment;
         extra.number(alignment_extra, 2).number(2 + padding, 2).number(data_alignment, 2);
-        extra.zeros(static_cast<std::size_t>(padding));
+        extra.zeros(static_cast<size_t>(padding));
     }
 
     /// What local header and directory have in common: versions, flags, method, time, checksum.
     static void describe(little_endian_record& out, const zip_entry& entry) {
-        constexpr std::uint64_t utf8_flag = 0x0800;
-        constexpr std::uint64_t first_day = 0x0021; // 1 January 1980: the same tensors make the same file
+        constexpr uint64_t utf8_flag = 0x0800;
+        constexpr uint64_t first_day = 0x0021; // 1 January 1980: the same tensors make the same file
         out.number(entry.needs_zip64() ? version_of_zip64 : version_of_stored, 2);
         out.number(is_ascii(entry.name) ? 0 : utf8_flag, 2).number(0, 2);
         out.number(0, 2).number(first_day, 2).number(entry.crc, 4);
     }
 
     result<void> write_directory_entry(const zip_entry& entry) {
-        constexpr std::uint64_t unix_made = 3 << 8;
-        constexpr std::uint64_t regular_file = std::uint64_t{0100644} << 16;
+        constexpr uint64_t unix_made = 3 << 8;
+        constexpr uint64_t regular_file = uint64_t{0100644} << 16;
         little_endian_record large;
         if (entry.size_bytes >= most_32) {
             large.number(entry.size_bytes, 8).number(entry.size_bytes, 8);
@@ -559,8 +552,8 @@ private:
         return write(as_bytes(out.bytes()));
     }
 
-    result<void> write_end(std::uint64_t begin, std::uint64_t size_bytes) {
-        const std::uint64_t count = entries_.size();
+    result<void> write_end(uint64_t begin, uint64_t size_bytes) {
+        const uint64_t count = entries_.size();
         little_endian_record out;
         if (count >= most_16 || begin >= most_32 || size_bytes >= most_32) {
             out.number(0x06064b50, 4).number(44, 8).number(version_of_zip64, 2).number(version_of_zip64, 2);
@@ -574,8 +567,8 @@ private:
     }
 
     byte_sink& sink_;
-    std::uint64_t position_ = 0;
-    std::vector<zip_entry> entries_;
+    uint64_t position_ = 0;
+    vector<zip_entry> entries_;
 };
 
 } // namespace detail

@@ -10,6 +10,7 @@
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/part_rules.hpp>
@@ -26,14 +27,8 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -52,8 +47,7 @@ namespace detail {
 }
 
 /// The refusal of a word that this side does not know and the other one does.
-[[nodiscard]] ZTENSOR_COLD inline error of_unknown_meaning(format_version to, std::string_view what,
-                                                           std::string_view word) {
+[[nodiscard]] ZTENSOR_COLD inline error of_unknown_meaning(format_version to, string_view what, string_view word) {
     return not_expressible(to, sentence("{} {} of a meaning that is not known", {what, in_quotes(word)}));
 }
 
@@ -92,7 +86,7 @@ ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& 
     if (problem != nullptr) {
         return not_expressible(to, problem);
     }
-    std::string packing_name;
+    string packing_name;
     packing_name += std::to_string(layout.per_word);
     packing_name += "_per_";
     packing_name += name(*data->dtype());
@@ -104,7 +98,7 @@ ZTENSOR_COLD inline result<attributes> quantized_attributes_across(const object_
     attributes words(object.attributes());
     if (to == format_version::v2) {
         ZTENSOR_TRY_ASSIGN(const quantization parameters, read_quantization(object.attributes()));
-        for (const std::string_view key : {"axis", "scale_form", "zero_point"}) {
+        for (const string_view key : {"axis", "scale_form", "zero_point"}) {
             if (object.attributes().contains(key)) {
                 return not_expressible(to, sentence("place for an attribute {} of quantized weights: it has a meaning "
                                                     "there",
@@ -146,12 +140,12 @@ ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object)
 }
 
 /// What the target calls the object's layout. Errors: not_expressible.
-ZTENSOR_COLD inline result<std::string_view> format_across(const object_view& object, format_version to) {
-    const std::string_view word = object.format();
-    if (const std::optional<format> known = object.known_format()) {
-        const std::string_view there = to == format_version::v2 ? facts(*known).layout : facts(*known).name;
-        return there.empty() ? result<std::string_view>(not_expressible(to, sentence("layout {}", {in_quotes(word)})))
-                             : result<std::string_view>(there);
+ZTENSOR_COLD inline result<string_view> format_across(const object_view& object, format_version to) {
+    const string_view word = object.format();
+    if (const optional<format> known = object.known_format()) {
+        const string_view there = to == format_version::v2 ? facts(*known).layout : facts(*known).name;
+        return there.empty() ? result<string_view>(not_expressible(to, sentence("layout {}", {in_quotes(word)})))
+                             : result<string_view>(there);
     }
     const bool means_more = to == format_version::v2 ? find_layout(word).has_value() : find_format(word).has_value();
     if (means_more) {
@@ -162,7 +156,7 @@ ZTENSOR_COLD inline result<std::string_view> format_across(const object_view& ob
 
 /// The draft of an object that crosses, without its components. Errors: not_expressible, and those of reading.
 ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object, format_version to) {
-    ZTENSOR_TRY_ASSIGN(const std::string_view word, format_across(object, to));
+    ZTENSOR_TRY_ASSIGN(const string_view word, format_across(object, to));
     if (to == format_version::v2) {
         ZTENSOR_TRY(check_sparse_order_2(object));
     }
@@ -177,17 +171,17 @@ ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object,
 }
 
 /// What the target calls a component.
-[[nodiscard]] inline std::string_view role_across(const object_view& object, const component_view& component,
-                                                  format_version to) noexcept {
+[[nodiscard]] inline string_view role_across(const object_view& object, const component_view& component,
+                                             format_version to) noexcept {
     const generation from = component.generation();
-    const std::string_view role = component.role();
+    const string_view role = component.role();
     if (object.known_format() != format::quantized_group) {
         return role;
     }
     if (goes_into_2(from, to)) {
-        return role == "packed_weight" ? std::string_view("data") : role;
+        return role == "packed_weight" ? string_view("data") : role;
     }
-    return comes_out_of_2(from, to) && role == "data" ? std::string_view("packed_weight") : role;
+    return comes_out_of_2(from, to) && role == "data" ? string_view("packed_weight") : role;
 }
 
 /// A component that is copied as it is stored, in the words of the target, and digested as that has it.
@@ -218,7 +212,7 @@ ZTENSOR_COLD inline result<void> say_across(const component_view& component, for
 /// A type that is of version 2 alone. 1.2 takes any word for a type, so that such elements keep theirs there, and come
 /// back with it; before that there is no place for one, unless it is said otherwise. Errors: not_expressible.
 ZTENSOR_COLD inline result<void> check_type_across(const component_view& component, format_version to) {
-    const std::string_view type = component.type();
+    const string_view type = component.type();
     if (find_any_logical_type(type) == nullptr || find_logical_type(type) != nullptr) {
         return {};
     }
@@ -240,7 +234,7 @@ ZTENSOR_COLD inline result<void> check_type_across(const component_view& compone
 /// A draft and the memory that it borrows.
 struct redrafted {
     object_draft draft;
-    std::deque<std::vector<std::byte>> memory; ///< a deque: what is in it stays where it is
+    std::deque<vector<byte>> memory; ///< a deque: what is in it stays where it is
 };
 
 /// How a component is to be stored again: as it was, as far as the target has it.
@@ -292,7 +286,7 @@ private:
             draft_access::keep_word(out_.draft);
             return {};
         }
-        const std::optional<format> same_word = find_format(object_.format());
+        const optional<format> same_word = find_format(object_.format());
         const bool has_word_in_target = version_ != format_version::v0_1 || same_word != format::quantized_group;
         if (!object_.known_format() && same_word && is_0_1_to_0_1()) { // which has other words for these
             draft_access::keep_word(out_.draft);
@@ -318,7 +312,7 @@ private:
     }
 
     result<void> add_components() {
-        std::vector<component_view> components(object_.begin(), object_.end());
+        vector<component_view> components(object_.begin(), object_.end());
         std::stable_sort(components.begin(), components.end(), [](const component_view& a, const component_view& b) {
             return a.offset() != b.offset() ? a.offset() < b.offset() : a.stored_bytes() < b.stored_bytes();
         });
@@ -351,9 +345,9 @@ private:
         if (has_loose_bools(component) && component.encoding()) { // of 0.1
             return add_bools(component);
         }
-        std::optional<std::uint64_t> decoded_bytes = component.decoded_bytes();
+        optional<uint64_t> decoded_bytes = component.decoded_bytes();
         if (!decoded_bytes && component.encoding() && version_ == format_version::v1_2) { // 1.2 states every size
-            ZTENSOR_TRY_ASSIGN(const std::vector<std::byte> decoded, component.read<std::byte>());
+            ZTENSOR_TRY_ASSIGN(const vector<byte> decoded, component.read<byte>());
             decoded_bytes = decoded.size();
         }
         out_.draft.component_stored(role_across(object_, component, version_), component, decoded_bytes);
@@ -370,7 +364,7 @@ private:
     }
 
     /// A word that is unknown in the file must not become a known one in its copy.
-    [[nodiscard]] bool has_meaning_in_target(std::string_view word) const noexcept {
+    [[nodiscard]] bool has_meaning_in_target(string_view word) const noexcept {
         if (version_ == format_version::v0_1) {
             return find_dtype(word) || find_dtype_by_long_name(word); // those of 1.2 are translated
         }
@@ -381,7 +375,7 @@ private:
 
     /// 1.1 allows index parts of any integer type, 1.2 only u64, version 2 u32, too.
     [[nodiscard]] bool needs_wide_indices(const component_view& component) const {
-        const std::string_view role = component.role();
+        const string_view role = component.role();
         const bool is_index_of_csr =
             object_.known_format() == format::sparse_csr && (role == "indices" || role == "indptr");
         const bool is_index_of_coo = object_.known_format() == format::sparse_coo && role == "coords";
@@ -407,11 +401,11 @@ private:
 
     result<void> add_decoded(const component_view& component) {
         if (!component.dtype()) {
-            return component.read<std::uint8_t>().transform([](const auto&) {}); // says why not
+            return component.read<uint8_t>().transform([](const auto&) {}); // says why not
         }
         const bool stays_big_endian = component.is_big_endian() && version_ == format_version::v0_1;
-        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> decoded,
-                           stays_big_endian ? component.read<std::byte>() : component.read_little_endian());
+        ZTENSOR_TRY_ASSIGN(vector<byte> decoded,
+                           stays_big_endian ? component.read<byte>() : component.read_little_endian());
         const store how = store_like(component, version_).big_endian(stays_big_endian);
         add_memory(role_across(object_, component, version_), storage_of(component), std::move(decoded), how);
         return {};
@@ -425,9 +419,8 @@ private:
 
     /// Bytes that are 0 or 1 already are copied as they are stored.
     result<void> add_bools(const component_view& component) {
-        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> stored, component.read<std::byte>());
-        if (!reencode_ &&
-            std::all_of(stored.begin(), stored.end(), [](std::byte each) { return each <= std::byte{1}; })) {
+        ZTENSOR_TRY_ASSIGN(vector<byte> stored, component.read<byte>());
+        if (!reencode_ && std::all_of(stored.begin(), stored.end(), [](byte each) { return each <= byte{1}; })) {
             out_.draft.component_stored(component.role(), component, stored.size());
             return say_across(component, version_, draft_access::last(out_.draft));
         }
@@ -436,9 +429,9 @@ private:
     }
 
     /// In 0.1, where these come from, any byte but 0 is true.
-    [[nodiscard]] static std::vector<std::byte> make_bools(std::vector<std::byte> bytes) noexcept {
-        for (std::byte& each : bytes) {
-            each = std::byte{each != std::byte{0}};
+    [[nodiscard]] static vector<byte> make_bools(vector<byte> bytes) noexcept {
+        for (byte& each : bytes) {
+            each = byte{each != byte{0}};
         }
         return bytes;
     }
@@ -451,7 +444,7 @@ private:
         }
         const store how = store_like(blob, version_);
         ZTENSOR_TRY_ASSIGN(const sparse_parts parts, read_sparse(object_));
-        std::vector<std::byte> values(parts.values.bytes.begin(), parts.values.bytes.end());
+        vector<byte> values(parts.values.bytes.begin(), parts.values.bytes.end());
         const bool is_bool = blob.dtype() == dtype::boolean;
         add_memory("values", *blob.dtype(), is_bool ? make_bools(std::move(values)) : std::move(values), how);
         const bool is_csr = object_.known_format() == format::sparse_csr;
@@ -462,19 +455,19 @@ private:
         return {};
     }
 
-    void add_memory(std::string_view role, dtype storage, std::vector<std::byte> bytes, const store& how) {
+    void add_memory(string_view role, dtype storage, vector<byte> bytes, const store& how) {
         out_.memory.push_back(std::move(bytes));
         out_.draft.component_bytes(role, storage, out_.memory.back(), how);
     }
 
     /// Indices of 64 bits in the host's order.
-    void add_little_endian(std::string_view role, bytes_view indices, const store& how) {
-        add_memory(role, dtype::u64, little_endian_bytes(indices, sizeof(std::uint64_t)), how);
+    void add_little_endian(string_view role, bytes_view indices, const store& how) {
+        add_memory(role, dtype::u64, little_endian_bytes(indices, sizeof(uint64_t)), how);
     }
 
     /// Parts, or manifest fields and a blob -> the one blob that the reference of 0.1 keeps.
     result<void> add_one_blob() {
-        const std::size_t parts = object_.known_format() == format::sparse_csr ? 3 : 2;
+        const size_t parts = object_.known_format() == format::sparse_csr ? 3 : 2;
         if (object_.component("values") && object_.size() != parts) {
             return not_expressible(version_, "place for components beside those that the format needs");
         }
@@ -488,13 +481,12 @@ private:
             }
         }
         if (!values.dtype()) {
-            return values.read<std::uint8_t>().transform([](const auto&) {}); // says why not
+            return values.read<uint8_t>().transform([](const auto&) {}); // says why not
         }
         ZTENSOR_TRY_ASSIGN(const sparse_parts all, read_sparse(object_)); // values are bytes of a file already
-        std::vector<std::byte> blob =
-            object_.known_format() == format::sparse_csr
-                ? csr_in_one_blob(all.indptr.bytes, all.indices.bytes, all.values.bytes, 1)
-                : coo_in_one_blob(object_.shape().rank(), all.indices.bytes, all.values.bytes, 1);
+        vector<byte> blob = object_.known_format() == format::sparse_csr
+                                ? csr_in_one_blob(all.indptr.bytes, all.indices.bytes, all.values.bytes, 1)
+                                : coo_in_one_blob(object_.shape().rank(), all.indices.bytes, all.values.bytes, 1);
         add_memory("data", storage_of(values), std::move(blob), store_like(values, version_));
         return {};
     }

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_WRITE_ATOMIC_FILE_HPP
 
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
@@ -15,10 +16,7 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -53,13 +51,13 @@ public:
     /// The next bytes of the file.
     virtual result<void> append(bytes_view bytes) { return file_->append(bytes); }
     /// Where bytes of that position are written.
-    [[nodiscard]] virtual std::uint64_t place_of(std::uint64_t position) const noexcept { return position; }
+    [[nodiscard]] virtual uint64_t place_of(uint64_t position) const noexcept { return position; }
     /// The bytes from `offset` on that were appended and do not stand in the file yet.
-    [[nodiscard]] virtual bytes_view held_from(std::uint64_t) const noexcept { return {}; }
+    [[nodiscard]] virtual bytes_view held_from(uint64_t) const noexcept { return {}; }
     /// Whether commit() is to be called before the last bytes are appended, which make the file complete.
     [[nodiscard]] virtual bool needs_commit() const noexcept { return false; }
     /// `last`: the bytes that are still to be appended.
-    virtual result<void> commit(std::uint64_t, bytes_view) { return {}; }
+    virtual result<void> commit(uint64_t, bytes_view) { return {}; }
 
     /// Syncs as asked, closes the file, and gives it its name.
     virtual result<void> publish() = 0;
@@ -143,12 +141,12 @@ protected:
     }
 
     located_file place_;
-    std::optional<output_file> file_;
-    std::optional<output_file> lock_; ///< of the file that is replaced, where others must not replace it meanwhile
-    native_path written_;             ///< the name that the file has so far
-    native_path stale_record_;        ///< the name of an undo record that is to go with the file it was about
-    bool obeys_stale_record_ = true;  ///< whether recover() would
-    std::uint64_t process_;
+    optional<output_file> file_;
+    optional<output_file> lock_;     ///< of the file that is replaced, where others must not replace it meanwhile
+    native_path written_;            ///< the name that the file has so far
+    native_path stale_record_;       ///< the name of an undo record that is to go with the file it was about
+    bool obeys_stale_record_ = true; ///< whether recover() would
+    uint64_t process_;
     sync_level sync_;
     bool is_new_name_ = true; ///< false where an existing file is written in place
 };
@@ -157,7 +155,7 @@ protected:
 class replacing_file final : public atomic_file {
 public:
     /// `lock`, if there is one, keeps other writers from the file that is replaced.
-    replacing_file(located_file place, sync_level sync, std::optional<output_file> lock = std::nullopt) noexcept
+    replacing_file(located_file place, sync_level sync, optional<output_file> lock = std::nullopt) noexcept
         : atomic_file(std::move(place), sync) {
         lock_ = std::move(lock);
     }
@@ -167,8 +165,7 @@ public:
     ZTENSOR_COLD result<void> open() override {
         ZTENSOR_TRY_ASSIGN(const file_status old, lock_ ? lock_->status() : status_of_old());
         // With no more permissions than the old file's owner has, so that at no time more people can read the new one.
-        const std::uint32_t permissions =
-            old.kind == file_kind::regular ? old.permissions & 0700u : default_permissions;
+        const uint32_t permissions = old.kind == file_kind::regular ? old.permissions & 0700u : default_permissions;
         if (open_unnamed(permissions)) {
             return file_->lock();
         }
@@ -205,7 +202,7 @@ private:
     /// False where only a name from the start will do. Some systems make files without names and let nobody name them
     /// (Android, profiles of AppArmor, filters of seccomp): all would be written, and lost in the end. A second file
     /// shows it, because one that was named once and has lost its name gets no other.
-    [[nodiscard]] ZTENSOR_COLD bool open_unnamed(std::uint32_t permissions) {
+    [[nodiscard]] ZTENSOR_COLD bool open_unnamed(uint32_t permissions) {
         result<output_file> unnamed = output_file::create_unnamed(place_.in, permissions);
         result<output_file> probe = unnamed ? output_file::create_unnamed(place_.in, permissions) : std::move(unnamed);
         if (!probe || !link(*probe)) {
@@ -399,23 +396,23 @@ public:
 
     /// Holds back those of the first new bytes in whose place the mark stands.
     ZTENSOR_COLD result<void> append(bytes_view bytes) override {
-        const std::size_t count = (std::min)(bytes.size(), held_.size() - held_count_);
+        const size_t count = (std::min)(bytes.size(), held_.size() - held_count_);
         std::copy_n(bytes.begin(), count, held_.data() + held_count_);
         held_count_ += count;
         return file_->append(bytes.subspan(count));
     }
-    [[nodiscard]] std::uint64_t place_of(std::uint64_t position) const noexcept override {
+    [[nodiscard]] uint64_t place_of(uint64_t position) const noexcept override {
         return (std::max)(position, first_new_byte());
     }
-    [[nodiscard]] bytes_view held_from(std::uint64_t offset) const noexcept override {
+    [[nodiscard]] bytes_view held_from(uint64_t offset) const noexcept override {
         const bytes_view held(held_.data(), held_count_);
         const bool is_any = offset >= facts_.old_bytes && offset - facts_.old_bytes < held.size();
-        return is_any ? held.subspan(static_cast<std::size_t>(offset - facts_.old_bytes)) : bytes_view();
+        return is_any ? held.subspan(static_cast<size_t>(offset - facts_.old_bytes)) : bytes_view();
     }
 
     [[nodiscard]] bool needs_commit() const noexcept override { return true; }
     /// All but the last bytes reach the disk, and then the record says what the new state is.
-    ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last) override {
+    ZTENSOR_COLD result<void> commit(uint64_t new_bytes, bytes_view last) override {
         ZTENSOR_TRY(check_still_named(*file_, place_.in, place_.name));
         ZTENSOR_TRY(sync_content());
         change_mark unmarked = held_; // and where fewer are held, the first of the last bytes
@@ -434,7 +431,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::uint64_t first_new_byte() const noexcept { return facts_.old_bytes + change_mark_bytes; }
+    [[nodiscard]] uint64_t first_new_byte() const noexcept { return facts_.old_bytes + change_mark_bytes; }
 
     /// Once the file is closed, the record must stay: the file may hold anything.
     [[nodiscard]] ZTENSOR_COLD bool undo() noexcept override {
@@ -452,7 +449,7 @@ private:
     const undo_facts facts_;
     std::unique_ptr<undo_log> log_;
     change_mark held_ = {};
-    std::size_t held_count_ = 0;
+    size_t held_count_ = 0;
 };
 
 } // namespace detail

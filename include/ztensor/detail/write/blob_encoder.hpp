@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/os/system.hpp>
@@ -22,15 +23,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <new>
-#include <optional>
 #include <set>
-#include <string>
 #include <utility>
 
 namespace ztensor {
@@ -78,7 +75,7 @@ private:
 /// The elements of a component, decoded.
 struct blob_content {
     bytes_view bytes;
-    std::size_t swap_width = 1; ///< of elements in the host's byte order; 1: bytes as the file will hold them
+    size_t swap_width = 1; ///< of elements in the host's byte order; 1: bytes as the file will hold them
 };
 
 /// Hands elements on as a file holds them, in pieces whose bytes are swapped where they must be; `take(bytes,
@@ -88,14 +85,14 @@ result<void> in_order_of_file(const blob_content& elements, bool is_big_endian, 
     if (elements.swap_width < 2 || is_big_endian != host_is_little_endian) {
         return take(elements.bytes, true);
     }
-    constexpr std::size_t piece_bytes = std::size_t{1} << 16; // a multiple of every width
+    constexpr size_t piece_bytes = size_t{1} << 16; // a multiple of every width
     byte_buffer swapped;
     if (!swapped.allocate((std::min)(elements.bytes.size(), piece_bytes))) {
         return fail(errc::out_of_memory, "no memory for a piece of 64 KiB");
     }
     bytes_view rest = elements.bytes;
     do {
-        const span<std::byte> piece = swapped.writable_bytes().first((std::min)(rest.size(), piece_bytes));
+        const span<byte> piece = swapped.writable_bytes().first((std::min)(rest.size(), piece_bytes));
         std::copy_n(rest.begin(), piece.size(), piece.begin());
         rest = rest.subspan(piece.size());
         swap_elements(piece, elements.swap_width);
@@ -112,21 +109,21 @@ result<void> in_order_of_file(const blob_content& elements, bool is_big_endian, 
 
 /// Where a blob lies.
 struct blob_position {
-    std::uint64_t offset;
-    std::uint32_t shard; ///< its number; 0, the file itself
+    uint64_t offset;
+    uint32_t shard; ///< its number; 0, the file itself
 };
 
 /// The XXH3 and the length of what a blob holds: the same for the same bytes, and hardly ever for others.
-using blob_identity = std::array<std::uint64_t, 2>;
+using blob_identity = std::array<uint64_t, 2>;
 /// The blobs of a file of version 2. Of blobs that collide, the first is known.
 using shared_blobs = std::map<blob_identity, blob_position>;
 
 /// A blob of another file: the address of the source, the offset and the length.
-using blob_place = std::array<std::uint64_t, 3>;
+using blob_place = std::array<uint64_t, 3>;
 /// Blobs of other files, and where they have been copied to: what is one blob there stays one.
 struct copied_blobs {
     std::map<blob_place, blob_position> positions;
-    std::set<std::pair<blob_place, std::string>> checked; ///< with the encoding and the digest that were compared
+    std::set<std::pair<blob_place, string>> checked; ///< with the encoding and the digest that were compared
 };
 
 // -- blob writer
@@ -138,7 +135,7 @@ class blob_writer {
 public:
     /// At `position` of what goes into `sink`. `encoder`, which has begun a blob, is null, and `algorithm` none, where
     /// there is to be neither.
-    blob_writer(byte_sink& sink, std::uint64_t position, bool is_big_endian, blob_encoder* encoder, digest algorithm,
+    blob_writer(byte_sink& sink, uint64_t position, bool is_big_endian, blob_encoder* encoder, digest algorithm,
                 bool is_version_2) noexcept
         : sink_(&sink), position_(position), encoder_(encoder), digests_decoded_(is_version_2 && encoder != nullptr),
           is_big_endian_(is_big_endian) {
@@ -154,16 +151,14 @@ public:
         });
     }
 
-    [[nodiscard]] std::uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
-    [[nodiscard]] std::uint64_t stored_bytes() const noexcept { return stored_bytes_; }
+    [[nodiscard]] uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
+    [[nodiscard]] uint64_t stored_bytes() const noexcept { return stored_bytes_; }
     /// Of the blob that is ended.
     [[nodiscard]] ZTENSOR_COLD ztensor::encoding encoding() const noexcept {
         return encoder_ != nullptr ? encoder_->used() : ztensor::encoding::raw;
     }
     /// Of the stored bytes, in version 2 of the decoded ones; "" if there is to be none.
-    [[nodiscard]] ZTENSOR_NOINLINE std::string digest_text() const {
-        return digester_ ? digester_->text() : std::string();
-    }
+    [[nodiscard]] ZTENSOR_NOINLINE string digest_text() const { return digester_ ? digester_->text() : string(); }
 
 private:
     result<void> append_bytes(bytes_view piece, bool last) {
@@ -191,10 +186,10 @@ private:
     /// cache when it is written.
     ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
         while (!bytes.empty()) {
-            const std::uint64_t piece_bytes = sink_->expect(bytes.size());
-            const std::uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
+            const uint64_t piece_bytes = sink_->expect(bytes.size());
+            const uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
             const bytes_view piece =
-                bytes.first(static_cast<std::size_t>((std::min<std::uint64_t>)(bytes.size(), left_of_piece)));
+                bytes.first(static_cast<size_t>((std::min<uint64_t>)(bytes.size(), left_of_piece)));
             digester_->update(piece);
             stored_bytes_ += piece.size();
             ZTENSOR_TRY(sink_->write(piece));
@@ -204,13 +199,13 @@ private:
     }
 
     byte_sink* sink_;
-    std::uint64_t position_;
+    uint64_t position_;
     blob_encoder* encoder_; ///< null: raw
-    std::optional<digester> digester_;
+    optional<digester> digester_;
     bool digests_decoded_;
     bool is_big_endian_;
-    std::uint64_t decoded_bytes_ = 0;
-    std::uint64_t stored_bytes_ = 0;
+    uint64_t decoded_bytes_ = 0;
+    uint64_t stored_bytes_ = 0;
 };
 
 // -- known blobs of version 2
@@ -220,7 +215,7 @@ private:
 /// Compares the pieces of a blob with what a sink holds.
 class compared_bytes {
 public:
-    compared_bytes(byte_sink& with, std::uint64_t offset) noexcept : with_(with), offset_(offset) {}
+    compared_bytes(byte_sink& with, uint64_t offset) noexcept : with_(with), offset_(offset) {}
 
     /// The next ones. Whether all so far are the same.
     [[nodiscard]] bool add(bytes_view bytes) {
@@ -232,19 +227,19 @@ public:
 
 private:
     byte_sink& with_;
-    std::uint64_t offset_;
+    uint64_t offset_;
     bool is_same_ = true;
 };
 
 /// What a file of version 2 says of a raw blob, if it says it.
-[[nodiscard]] ZTENSOR_COLD inline std::optional<std::uint64_t> stated_xxh3(const stored_component& stored) noexcept {
+[[nodiscard]] ZTENSOR_COLD inline optional<uint64_t> stated_xxh3(const stored_component& stored) noexcept {
     const digest_parts digest = parse_strict_digest(stored.digest);
     if (stored.generation != generation::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
         return std::nullopt;
     }
-    std::uint64_t value = 0;
+    uint64_t value = 0;
     for (const char digit : digest.digits) {
-        value = value << 4 | static_cast<std::uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+        value = value << 4 | static_cast<uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
     }
     return value;
 }
@@ -253,11 +248,10 @@ private:
 
 /// What stands behind the frames of zt.zstd-seekable/1: a skippable frame that says how large they are, each of
 /// `frame_bytes` decoded but for the last. SPEC.md section 13. Errors: encode_failed; what `out` says.
-ZTENSOR_COLD inline result<void> put_seek_table(const record_array<std::uint32_t>& frame_sizes,
-                                                std::uint64_t frame_bytes, std::uint64_t decoded_bytes,
-                                                byte_consumer out) {
-    constexpr std::size_t entry_bytes = 8;
-    constexpr std::size_t most_frames = (0xffffffff - seek_footer_bytes) / entry_bytes;
+ZTENSOR_COLD inline result<void> put_seek_table(const record_array<uint32_t>& frame_sizes, uint64_t frame_bytes,
+                                                uint64_t decoded_bytes, byte_consumer out) {
+    constexpr size_t entry_bytes = 8;
+    constexpr size_t most_frames = (0xffffffff - seek_footer_bytes) / entry_bytes;
     if (frame_sizes.size() > most_frames) {
         return fail(errc::encode_failed, "{} zstd frames are too many for a seek table", {frame_sizes.size()});
     }
@@ -265,15 +259,15 @@ ZTENSOR_COLD inline result<void> put_seek_table(const record_array<std::uint32_t
     if (!table.allocate(seek_head_bytes + frame_sizes.size() * entry_bytes + seek_footer_bytes)) {
         return fail(errc::out_of_memory, "no memory for the seek table of {} frames", {frame_sizes.size()});
     }
-    std::byte* at = table.data();
-    const auto put = [&](std::uint64_t value, std::size_t bytes) {
+    byte* at = table.data();
+    const auto put = [&](uint64_t value, size_t bytes) {
         store_little(value, at, bytes);
         at += bytes;
     };
     put(seek_head_magic, 4);
     put(table.size() - seek_head_bytes, 4);
-    std::uint64_t left = decoded_bytes;
-    for (const std::uint32_t size : frame_sizes) {
+    uint64_t left = decoded_bytes;
+    for (const uint32_t size : frame_sizes) {
         put(size, 4);
         put((std::min)(left, frame_bytes), 4);
         left -= (std::min)(left, frame_bytes);
@@ -293,7 +287,7 @@ ZTENSOR_COLD inline result<void> put_seek_table(const record_array<std::uint32_t
 /// A compressed frame, until it is handed on.
 struct encoded_frame {
     byte_buffer memory;
-    std::size_t encoded = 0; ///< its size, or what the encoder says of a failure
+    size_t encoded = 0; ///< its size, or what the encoder says of a failure
 };
 
 /// How every frame of a blob is compressed.
@@ -301,7 +295,7 @@ struct frame_settings {
     int level = 0;
     bool is_seekable = false; ///< as zt.zstd-seekable/1 wants it, with a checksum
 
-    [[nodiscard]] std::size_t encode(zstd_encoder& encoder, bytes_view content, span<std::byte> to) const noexcept {
+    [[nodiscard]] size_t encode(zstd_encoder& encoder, bytes_view content, span<byte> to) const noexcept {
         return is_seekable ? encoder.encode_checked(level, content, to) : encoder.encode(level, content, to);
     }
 };
@@ -314,10 +308,10 @@ struct frame_batch {
     span<encoded_frame> ring;
     std::atomic<bool> is_cancelled{false}; ///< no frame is wanted any more
 
-    static constexpr std::size_t frame_bytes = std::size_t{1} << 20;
+    static constexpr size_t frame_bytes = size_t{1} << 20;
 
     /// A task of an ordered_queue.
-    static void encode(void* context, std::size_t frame, std::size_t slot) noexcept {
+    static void encode(void* context, size_t frame, size_t slot) noexcept {
         auto& mine = *static_cast<frame_batch*>(context);
         if (!mine.is_cancelled) {
             const bytes_view rest = mine.content.subspan(frame * frame_bytes);
@@ -331,7 +325,7 @@ struct frame_batch {
 /// See store::zstd(). Contexts and buffers are made when first needed, and kept.
 class zstd_frames final : public blob_encoder {
 public:
-    static constexpr std::size_t frame_bytes = frame_batch::frame_bytes;
+    static constexpr size_t frame_bytes = frame_batch::frame_bytes;
 
     /// `threads` as in write_options.
     explicit zstd_frames(unsigned threads) noexcept
@@ -371,15 +365,15 @@ private:
     result<void> hand_on(const encoded_frame& frame) {
         ZTENSOR_TRY(zstd_encoder::failure(frame.encoded));
         if (settings_.is_seekable) {
-            frame_sizes_.push_back(static_cast<std::uint32_t>(frame.encoded)); // about 1 MiB
+            frame_sizes_.push_back(static_cast<uint32_t>(frame.encoded)); // about 1 MiB
         }
         return out_.take(out_.owner, frame.memory.bytes().first(frame.encoded));
     }
 
     result<void> encode_piece(bytes_view piece, bool last) {
-        const std::size_t batch_bytes = lanes_ * frame_bytes;                // to keep every lane busy
+        const size_t batch_bytes = lanes_ * frame_bytes;                     // to keep every lane busy
         if (gathered_bytes_ == 0 && (last || piece.size() >= batch_bytes)) { // straight from the caller's memory
-            const std::size_t whole = last ? piece.size() : piece.size() - piece.size() % frame_bytes;
+            const size_t whole = last ? piece.size() : piece.size() - piece.size() % frame_bytes;
             ZTENSOR_TRY(encode_frames(piece.first(whole)));
             piece = piece.subspan(whole);
         }
@@ -387,7 +381,7 @@ private:
             ZTENSOR_TRY(gather(piece, batch_bytes));
             const bool is_end = last && piece.empty();
             if (gathered_bytes_ == batch_bytes || is_end) {
-                const bytes_view batch = gathered_.bytes().first(std::exchange(gathered_bytes_, std::size_t{0}));
+                const bytes_view batch = gathered_.bytes().first(std::exchange(gathered_bytes_, size_t{0}));
                 ZTENSOR_TRY(encode_frames(batch));
             }
         }
@@ -395,11 +389,11 @@ private:
     }
 
     /// Takes as much of `piece` as there is room for.
-    result<void> gather(bytes_view& piece, std::size_t batch_bytes) {
+    result<void> gather(bytes_view& piece, size_t batch_bytes) {
         if (!gathered_.is_allocated() && !gathered_.allocate(batch_bytes)) {
             return no_memory();
         }
-        const std::size_t taken = (std::min<std::size_t>)(piece.size(), batch_bytes - gathered_bytes_);
+        const size_t taken = (std::min<size_t>)(piece.size(), batch_bytes - gathered_bytes_);
         if (taken != 0) {
             std::memcpy(gathered_.data() + gathered_bytes_, piece.data(), taken);
         }
@@ -416,7 +410,7 @@ private:
         }
         is_empty_ = false;
         if (std::exchange(is_on_trial_, false)) {
-            const bytes_view first = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
+            const bytes_view first = content.first((std::min<size_t>)(content.size(), frame_bytes));
             ZTENSOR_TRY(try_first(first));
             content = is_raw_ ? content : content.subspan(first.size());
             if (content.empty()) {
@@ -426,8 +420,8 @@ private:
         if (is_raw_) {
             return out_.take(out_.owner, content);
         }
-        const std::size_t frames = (content.size() + frame_bytes - 1) / frame_bytes;
-        const std::size_t threads = useful_threads(static_cast<unsigned>(lanes_), frames);
+        const size_t frames = (content.size() + frame_bytes - 1) / frame_bytes;
+        const size_t threads = useful_threads(static_cast<unsigned>(lanes_), frames);
         return threads > 1 ? encode_in_parallel(content, frames, threads) : encode_one_by_one(content);
     }
 
@@ -443,7 +437,7 @@ private:
     result<void> encode_one_by_one(bytes_view content) {
         ZTENSOR_TRY(make_room(1, 1));
         do {
-            const bytes_view frame = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
+            const bytes_view frame = content.first((std::min<size_t>)(content.size(), frame_bytes));
             ring_[0].encoded = settings_.encode(encoders_[0], frame, ring_[0].memory.writable_bytes());
             ZTENSOR_TRY(hand_on(ring_[0]));
             content = content.subspan(frame.size());
@@ -452,8 +446,8 @@ private:
     }
 
     /// Frames are handed on by the caller, so that a sink of the user's is never called by another thread.
-    result<void> encode_in_parallel(bytes_view content, std::size_t frames, std::size_t threads) {
-        const std::size_t places = 2 * threads + 2; // so many that threads go on while the caller compresses or writes
+    result<void> encode_in_parallel(bytes_view content, size_t frames, size_t threads) {
+        const size_t places = 2 * threads + 2; // so many that threads go on while the caller compresses or writes
         ZTENSOR_TRY(make_room(threads, places));
         frame_batch batch{content, settings_, encoders_.get(), {ring_.get(), places}};
         ordered_queue queue; // behind the batch, which it uses until it is gone
@@ -465,8 +459,8 @@ private:
             ~cancels_rest() { is_cancelled = true; }
         } const on_failure{batch.is_cancelled};
         const at_work here;
-        std::size_t submitted = 0;
-        for (std::size_t frame = 0; frame < frames; ++frame) {
+        size_t submitted = 0;
+        for (size_t frame = 0; frame < frames; ++frame) {
             for (; submitted < (std::min)(frames, frame + places); ++submitted) {
                 queue.submit();
             }
@@ -480,7 +474,7 @@ private:
     }
 
     /// So many encoders, and buffers for so many frames.
-    result<void> make_room(std::size_t encoders, std::size_t frames) {
+    result<void> make_room(size_t encoders, size_t frames) {
         if (encoders_ == nullptr) {
             encoders_.reset(new (std::nothrow) zstd_encoder[lanes_]);
             ring_.reset(new (std::nothrow) encoded_frame[2 * lanes_ + 2]);
@@ -488,12 +482,12 @@ private:
         if (encoders_ == nullptr || ring_ == nullptr) {
             return no_memory();
         }
-        for (std::size_t i = 0; i < encoders; ++i) {
+        for (size_t i = 0; i < encoders; ++i) {
             if (!encoders_[i].start()) {
                 return no_memory();
             }
         }
-        for (std::size_t i = 0; i < frames; ++i) {
+        for (size_t i = 0; i < frames; ++i) {
             if (!ring_[i].memory.is_allocated() && !ring_[i].memory.allocate(most_zstd_bytes(frame_bytes))) {
                 return no_memory();
             }
@@ -503,11 +497,11 @@ private:
 
     [[nodiscard]] static error no_memory() { return fail(errc::out_of_memory, "no memory for a zstd encoder"); }
 
-    std::size_t lanes_;
+    size_t lanes_;
     frame_settings settings_;
     byte_consumer out_ = {nullptr, nullptr}; ///< while a piece is encoded
-    record_array<std::uint32_t> frame_sizes_;
-    std::uint64_t decoded_bytes_ = 0;
+    record_array<uint32_t> frame_sizes_;
+    uint64_t decoded_bytes_ = 0;
     double most_of_raw_ = 0;
     bool is_on_trial_ = false;
     bool is_raw_ = false;
@@ -515,7 +509,7 @@ private:
     std::unique_ptr<zstd_encoder[]> encoders_;
     std::unique_ptr<encoded_frame[]> ring_;
     byte_buffer gathered_;
-    std::size_t gathered_bytes_ = 0;
+    size_t gathered_bytes_ = 0;
 };
 
 } // namespace detail

@@ -11,6 +11,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/normal_form.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/layouts.hpp>
@@ -30,13 +31,7 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -48,7 +43,7 @@ namespace detail {
 
 /// From 1.0 on a bool is 0 or 1. Errors: bad_bool.
 [[nodiscard]] inline result<void> check_bools(format_version version, bytes_view bools) {
-    const auto found = std::find_if(bools.begin(), bools.end(), [](std::byte byte) { return byte > std::byte{1}; });
+    const auto found = std::find_if(bools.begin(), bools.end(), [](byte each) { return each > byte{1}; });
     if (version == format_version::v0_1 || found == bools.end()) {
         return {};
     }
@@ -58,9 +53,8 @@ namespace detail {
 
 /// Elements of these types, `elements` of them, where that is known and `bytes` end with the last one.
 /// Errors: bad_bool, bad_padding.
-[[nodiscard]] inline result<void> check_values(format_version version, dtype storage,
-                                               const std::optional<std::string_view>& type, bytes_view bytes,
-                                               std::optional<std::uint64_t> elements) {
+[[nodiscard]] inline result<void> check_values(format_version version, dtype storage, const optional<string_view>& type,
+                                               bytes_view bytes, optional<uint64_t> elements) {
     const bool has_types_of_2 = version == format_version::v2 && storage == dtype::u8 && type;
     if (storage == dtype::boolean || (has_types_of_2 && *type == "bool")) {
         return check_bools(version, bytes);
@@ -79,10 +73,10 @@ namespace detail {
 
 /// A dense tensor to be written. Borrows; only for the length of a call.
 struct dense_tensor {
-    std::string_view name;
+    string_view name;
     const ztensor::shape& dimensions;
     dtype storage;
-    std::optional<std::string_view> type; ///< logical type
+    optional<string_view> type; ///< logical type
     const store& how;
     const object_attributes& about;
 };
@@ -96,7 +90,7 @@ struct dense_tensor {
 }
 
 /// What the manifest will say of its data: `decoded_bytes` of them.
-[[nodiscard]] inline component_entry entry_of(const dense_tensor& tensor, std::uint64_t decoded_bytes) {
+[[nodiscard]] inline component_entry entry_of(const dense_tensor& tensor, uint64_t decoded_bytes) {
     component_entry entry;
     entry.role = "data";
     entry.dtype = name(tensor.storage);
@@ -117,7 +111,7 @@ struct dense_tensor {
     return object;
 }
 
-[[nodiscard]] inline result<void> check_name(format_version version, std::string_view name) {
+[[nodiscard]] inline result<void> check_name(format_version version, string_view name) {
     const char* const problem = name_problem(name);
     if (problem != nullptr) {
         return fail(errc::name_invalid, problem);
@@ -128,20 +122,19 @@ struct dense_tensor {
     return {};
 }
 
-[[nodiscard]] inline const logical_type_facts* find_logical_type_of(format_version version,
-                                                                    std::string_view word) noexcept {
+[[nodiscard]] inline const logical_type_facts* find_logical_type_of(format_version version, string_view word) noexcept {
     return version == format_version::v2 ? find_any_logical_type(word) : find_logical_type(word);
 }
 
 /// The data fills the shape, and its logical type stands over its storage type. Errors: shape_overflow, cbor_utf8,
 /// too_large_for_host, type_mismatch, size_mismatch.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_dense_data(format_version version, const dense_tensor& tensor,
-                                                                std::uint64_t found_bytes) {
-    const std::string_view word = tensor.type.value_or(name(tensor.storage));
+                                                                uint64_t found_bytes) {
+    const string_view word = tensor.type.value_or(name(tensor.storage));
     if (!is_utf8(word)) {
         return fail(errc::cbor_utf8, "the word {} is not UTF-8", {in_quotes(word)});
     }
-    const std::optional<std::uint64_t> behind = checked_add(blob_alignment, found_bytes);
+    const optional<uint64_t> behind = checked_add(blob_alignment, found_bytes);
     if (!behind || !checked_align(*behind, blob_alignment)) {
         return fail(errc::too_large_for_host, "the object takes more than 2^64 bytes");
     }
@@ -213,7 +206,7 @@ struct dense_tensor {
     if (!stored.is_raw) {
         entry.uncompressed_length = stored.decoded_bytes ? stored.decoded_bytes : stored.uncompressed_length;
     }
-    const std::optional<dtype> storage = find_dtype(entry.dtype);
+    const optional<dtype> storage = find_dtype(entry.dtype);
     if (version == format_version::v2 && stored.generation != generation::v2 && storage) {
         dtype said = *storage;
         say_in_2(said, entry.type);
@@ -223,10 +216,10 @@ struct dense_tensor {
 }
 
 /// What the manifest will say of each component of a draft.
-[[nodiscard]] ZTENSOR_COLD inline std::vector<component_entry> entries_of(format_version version,
-                                                                          const object_draft& draft) {
-    std::vector<component_entry> entries(draft.components().size());
-    for (std::size_t i = 0; i < entries.size(); ++i) {
+[[nodiscard]] ZTENSOR_COLD inline vector<component_entry> entries_of(format_version version,
+                                                                     const object_draft& draft) {
+    vector<component_entry> entries(draft.components().size());
+    for (size_t i = 0; i < entries.size(); ++i) {
         const component_source& source = draft.components()[i];
         entries[i] = source.stored ? entry_of_stored(version, source) : entry_of_decoded(version, source);
     }
@@ -234,21 +227,19 @@ struct dense_tensor {
 }
 
 /// In which the components of a draft are written: in their own, or in that of their roles.
-[[nodiscard]] ZTENSOR_COLD inline std::vector<std::uint32_t> blob_order(format_version version,
-                                                                        const object_draft& draft) {
-    const std::vector<component_source>& components = draft.components();
-    std::vector<std::uint32_t> order;
-    for (std::uint32_t i = 0; i < components.size(); ++i) {
+[[nodiscard]] ZTENSOR_COLD inline vector<uint32_t> blob_order(format_version version, const object_draft& draft) {
+    const vector<component_source>& components = draft.components();
+    vector<uint32_t> order;
+    for (uint32_t i = 0; i < components.size(); ++i) {
         order.push_back(i);
     }
     if (version == format_version::v2) {
-        sort_positions(order,
-                       [&](std::uint32_t a, std::uint32_t b) { return components[a].role < components[b].role; });
+        sort_positions(order, [&](uint32_t a, uint32_t b) { return components[a].role < components[b].role; });
     }
     return order;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline object_entry entry_of(std::string_view name, const object_draft& draft,
+[[nodiscard]] ZTENSOR_COLD inline object_entry entry_of(string_view name, const object_draft& draft,
                                                         span<const component_entry> components) {
     object_entry object;
     object.name = name;
@@ -268,7 +259,7 @@ struct dense_tensor {
 
 /// The words of a component, as far as the version writes them.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_words(const component_entry& entry) {
-    for (const std::string_view word : {entry.dtype, entry.type.value_or(""), entry.encoding, entry.digest()}) {
+    for (const string_view word : {entry.dtype, entry.type.value_or(""), entry.encoding, entry.digest()}) {
         if (!is_utf8(word)) {
             return fail(errc::cbor_utf8, "the word {} is not UTF-8", {in_quotes(word)}).in_component(entry.role);
         }
@@ -290,11 +281,11 @@ ZTENSOR_COLD inline result<void> make_model(format_version version, const object
     if (!is_utf8(object.format)) {
         return fail(errc::cbor_utf8, "a format that is not UTF-8");
     }
-    into.generation = generations[static_cast<std::size_t>(version)];
+    into.generation = generations[static_cast<size_t>(version)];
     cbor_encoder text; // of all items
     text.null();       // no item of an index stands at its first byte
-    const auto here = [&] { return index_item{static_cast<std::uint32_t>(text.size())}; };
-    const auto put = [&](std::string_view word) {
+    const auto here = [&] { return index_item{static_cast<uint32_t>(text.size())}; };
+    const auto put = [&](string_view word) {
         const index_item item = here();
         text.text(word);
         return item;
@@ -310,11 +301,11 @@ ZTENSOR_COLD inline result<void> make_model(format_version version, const object
     if (!object.keeps_word) {
         record.format = is_2 ? find_layout(object.format) : find_format(object.format);
     }
-    record.component_count = static_cast<std::uint32_t>(object.components.size());
-    record.first_component = static_cast<std::uint32_t>(into.components.extend(object.components.size()));
+    record.component_count = static_cast<uint32_t>(object.components.size());
+    record.first_component = static_cast<uint32_t>(into.components.extend(object.components.size()));
     into.objects.push_back(record);
     into.blobs_end = blob_alignment;
-    for (std::size_t i = 0; i < object.components.size(); ++i) {
+    for (size_t i = 0; i < object.components.size(); ++i) {
         const component_entry& entry = object.components[i];
         ZTENSOR_TRY(check_words(entry));
         component_record& part = into.components[record.first_component + i];
@@ -322,7 +313,7 @@ ZTENSOR_COLD inline result<void> make_model(format_version version, const object
         part.role = put(entry.role);
         part.offset = into.blobs_end;
         part.length = entry.length;
-        part.dtype_word = put(dtype_word(version, entry));
+        part.dtype_word = put(dtype_word_of(version, entry));
         part.type_word = has_types && entry.type ? put(*entry.type) : index_item();
         part.encoding_word = is_2 && !entry.uncompressed_length ? index_item() : put(entry.encoding);
         part.digest_text = !is_2 && entry.has_digest() ? put(entry.digest()) : index_item();
@@ -333,8 +324,8 @@ ZTENSOR_COLD inline result<void> make_model(format_version version, const object
         part.is_big_endian = entry.is_big_endian;
         part.any_nonzero_is_true = is_0_1;
         part.holds_indices = is_0_1 && is_sparse(record);
-        const std::optional<std::uint64_t> behind = checked_add(into.blobs_end, entry.length);
-        const std::optional<std::uint64_t> aligned = behind ? checked_align(*behind, blob_alignment) : std::nullopt;
+        const optional<uint64_t> behind = checked_add(into.blobs_end, entry.length);
+        const optional<uint64_t> aligned = behind ? checked_align(*behind, blob_alignment) : std::nullopt;
         if (!aligned) {
             return error(fail(errc::too_large_for_host, "the object takes more than 2^64 bytes"))
                 .in_component(entry.role);
@@ -367,12 +358,12 @@ ZTENSOR_COLD inline result<void> make_model(format_version version, const object
     if (!counts || !counts->are_known) {
         return counts ? result<void>() : counts.error();
     }
-    for (const std::string_view role : facts(format::quantized_group).required_roles) {
+    for (const string_view role : facts(format::quantized_group).required_roles) {
         const component_record* const part = find_component(index, object, role);
         if (part == nullptr || !part->dtype) {
             continue;
         }
-        const std::uint64_t expected = part == packed ? counts->words : counts->groups;
+        const uint64_t expected = part == packed ? counts->words : counts->groups;
         ZTENSOR_TRY(check_part_count(part->length / width_bytes(*part->dtype), expected, role));
     }
     return {};
@@ -396,15 +387,15 @@ ZTENSOR_COLD inline result<void> make_model(format_version version, const object
 }
 
 /// How many arrays and maps enclose the value of an attribute. Those of 0.1 are fields of its tensor.
-inline constexpr std::size_t depth_around_file_attributes = 2;
-[[nodiscard]] inline std::size_t depth_around_object_attributes(format_version version) noexcept {
+inline constexpr size_t depth_around_file_attributes = 2;
+[[nodiscard]] inline size_t depth_around_object_attributes(format_version version) noexcept {
     return version == format_version::v0_1 ? 2 : 4;
 }
 
 /// Values from another file may be nested deeper than they can be here: `depth` arrays and maps will enclose them.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_attributes(format_version version, const attributes& values,
-                                                                std::size_t depth) {
-    const std::string* not_utf8 = nullptr;
+                                                                size_t depth) {
+    const string* not_utf8 = nullptr;
     for (const attributes::entry& each : values.values()) {
         if (cbor_cursor value(each.cbor, depth); !value.skip()) {
             return fail(value.fault().code, "the value of attribute {} would be {}",
@@ -424,7 +415,7 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
 }
 
 /// Of a name that is UTF-8. Errors: name_invalid.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_form_of_name(std::string_view name) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_form_of_name(string_view name) {
     if (is_ascii(name) || is_in_normal_form_c(name)) {
         return {};
     }
@@ -435,7 +426,7 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
 
 /// The same attributes as version 2 has them, their values in deterministic encoding. They stand in `depth` containers.
 /// Errors: those of deterministic_encoder.
-ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source, std::size_t depth) {
+ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source, size_t depth) {
     attributes made;
     cbor_encoder value;
     for (const attributes::entry& each : source.values()) {
@@ -451,8 +442,7 @@ ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source
 }
 
 /// Errors: name_invalid, cbor_utf8, cbor_depth, duplicate_key, not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<attributes> deterministic_attributes(const attributes& values,
-                                                                              std::size_t depth) {
+[[nodiscard]] ZTENSOR_COLD inline result<attributes> deterministic_attributes(const attributes& values, size_t depth) {
     ZTENSOR_TRY(check_attributes(format_version::v2, values, depth));
     return to_deterministic(values, depth);
 }
@@ -471,14 +461,14 @@ ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_roles(format_version version, const object_entry& object) {
-    std::vector<std::uint32_t> order;
+    vector<uint32_t> order;
     for (const component_entry& component : object.components) {
         ZTENSOR_TRY(check_name(version, component.role));
-        order.push_back(static_cast<std::uint32_t>(order.size()));
+        order.push_back(static_cast<uint32_t>(order.size()));
     }
     const auto& all = object.components;
-    sort_positions(order, [&](std::uint32_t a, std::uint32_t b) { return all[a].role < all[b].role; });
-    for (std::size_t i = 1; i < order.size(); ++i) {
+    sort_positions(order, [&](uint32_t a, uint32_t b) { return all[a].role < all[b].role; });
+    for (size_t i = 1; i < order.size(); ++i) {
         if (all[order[i - 1]].role == all[order[i]].role) {
             return fail(errc::duplicate_key, "two components have the same role");
         }

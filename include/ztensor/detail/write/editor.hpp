@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/os/system.hpp>
@@ -25,15 +26,9 @@
 #include <ztensor/writer.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -62,7 +57,7 @@ public:
         if (index.has_attributes) { // which 0.1 has none of
             file_attributes_ = attributes(attributes_view(index.from(index.attributes)));
         }
-        for (std::size_t i = 0; i < index.objects.size(); ++i) {
+        for (size_t i = 0; i < index.objects.size(); ++i) {
             edited_object object;
             object.name = index.name_of(i);
             object.record = &index.objects[i];
@@ -73,18 +68,18 @@ public:
         return out_ != nullptr ? out_->begin() : result<void>();
     }
 
-    ZTENSOR_COLD result<void> rename(std::string_view from, std::string_view to) {
+    ZTENSOR_COLD result<void> rename(string_view from, string_view to) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(from, "another name"));
         result<void> valid = check_name(old_->version, to);
-        if (valid && from != to && by_name_.count(std::string(to)) != 0) {
+        if (valid && from != to && by_name_.count(string(to)) != 0) {
             valid = fail(errc::duplicate_key, "there is an object of this name already");
         }
         if (!valid) {
             return std::move(valid).error().in_object(to);
         }
-        const std::size_t place = static_cast<std::size_t>(found - objects_.data());
-        const std::string old_name(found->name);
-        std::string name(to);
+        const size_t place = static_cast<size_t>(found - objects_.data());
+        const string old_name(found->name);
+        string name(to);
         if (from != to) {
             by_name_.emplace(name, place);
             by_name_.erase(old_name);
@@ -93,14 +88,14 @@ public:
         return {};
     }
 
-    ZTENSOR_COLD result<void> remove(std::string_view name) {
+    ZTENSOR_COLD result<void> remove(string_view name) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "objects taken out"));
         by_name_.erase(found->name);
         found->is_removed = true;
         return {};
     }
 
-    ZTENSOR_COLD result<void> replace(std::string_view name, const object_draft& draft) {
+    ZTENSOR_COLD result<void> replace(string_view name, const object_draft& draft) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find(name));
         edited_object& object = *found;
         if (patch_ != nullptr) {
@@ -116,8 +111,8 @@ public:
         });
     }
 
-    ZTENSOR_COLD result<attributes> attributes_of_object(std::string_view name) const {
-        const auto at = by_name_.find(std::string(name));
+    ZTENSOR_COLD result<attributes> attributes_of_object(string_view name) const {
+        const auto at = by_name_.find(string(name));
         if (at == by_name_.end()) {
             return not_found(name);
         }
@@ -129,7 +124,7 @@ public:
     }
 
     /// Nothing for none at all.
-    ZTENSOR_COLD result<void> set_attributes(std::string_view name, std::optional<attributes> values) {
+    ZTENSOR_COLD result<void> set_attributes(string_view name, optional<attributes> values) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "other attributes"));
         edited_object& object = *found;
         result<void> valid =
@@ -147,7 +142,7 @@ public:
     }
 
     [[nodiscard]] attributes file_attributes() const { return file_attributes_.value_or(attributes()); }
-    ZTENSOR_COLD result<void> set_file_attributes(std::optional<attributes> values) {
+    ZTENSOR_COLD result<void> set_file_attributes(optional<attributes> values) {
         ZTENSOR_TRY(check_can_change("other attributes"));
         ZTENSOR_TRY(values ? check_attributes(old_->version, *values, depth_around_file_attributes) : result<void>());
         if (old_->version == format_version::v0_1) {
@@ -170,27 +165,27 @@ public:
 
 private:
     struct edited_object {
-        std::string name;
+        string name;
         const object_record* record = nullptr; ///< in the old file
         bool is_old = false;                   ///< false once it was replaced
-        std::vector<std::byte> value;          ///< then what stands for it
-        std::optional<attributes> new_attributes;
+        vector<byte> value;                    ///< then what stands for it
+        optional<attributes> new_attributes;
         bool changes_attributes = false;
         bool is_removed = false;
     };
 
     [[nodiscard]] const manifest& model() const noexcept { return old_->index(); }
 
-    [[nodiscard]] static error not_found(std::string_view name) {
+    [[nodiscard]] static error not_found(string_view name) {
         return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name);
     }
 
-    result<edited_object*> find(std::string_view name) {
+    result<edited_object*> find(string_view name) {
         const bool is_open = patch_ != nullptr ? patch_->is_open() : out_->check_open().has_value();
         if (!is_open) {
             return writer_core::closed();
         }
-        const auto at = by_name_.find(std::string(name));
+        const auto at = by_name_.find(string(name));
         return at != by_name_.end() ? result<edited_object*>(&objects_[at->second]) : not_found(name);
     }
 
@@ -201,7 +196,7 @@ private:
         return out_->check_open();
     }
 
-    result<edited_object*> find_to_change(std::string_view name, const char* what) {
+    result<edited_object*> find_to_change(string_view name, const char* what) {
         result<edited_object*> found = find(name);
         if (found) {
             ZTENSOR_TRY(check_can_change(what));
@@ -210,7 +205,7 @@ private:
     }
 
     /// Of 0.1, where attributes stand beside them.
-    [[nodiscard]] span<const std::string_view> fields_of(const edited_object& object) const {
+    [[nodiscard]] span<const string_view> fields_of(const edited_object& object) const {
         if (!object.is_old) {
             return field_keys_0_1({}, std::nullopt, true);
         }
@@ -219,7 +214,7 @@ private:
                               model().components_of(record).data()[0].holds_indices);
     }
 
-    result<void> check_no_fields(const attributes& values, span<const std::string_view> fields) const {
+    result<void> check_no_fields(const attributes& values, span<const string_view> fields) const {
         for (const attributes::entry& each : values.values()) {
             if (std::find(fields.begin(), fields.end(), each.key) != fields.end()) {
                 return not_expressible(
@@ -230,7 +225,7 @@ private:
     }
 
     ZTENSOR_COLD result<void> keep_objects() {
-        std::vector<moved_blob> blobs;
+        vector<moved_blob> blobs;
         for (const edited_object& object : objects_) {
             if (object.is_removed || !object.is_old) {
                 continue;
@@ -242,7 +237,7 @@ private:
         std::sort(blobs.begin(), blobs.end());
         blobs.erase(std::unique(blobs.begin(), blobs.end()), blobs.end());
         for (moved_blob& blob : blobs) {
-            ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, out_->file().begin_blob());
+            ZTENSOR_TRY_ASSIGN(const uint64_t offset, out_->file().begin_blob());
             blob.new_offset = offset;
             ZTENSOR_TRY(out_->file().copy_range(old_->source(), blob.offset, blob.length));
         }
@@ -257,7 +252,7 @@ private:
         return {};
     }
 
-    void keep(const edited_object& object, const std::vector<moved_blob>& moved) {
+    void keep(const edited_object& object, const vector<moved_blob>& moved) {
         object_changes changes;
         changes.moved = object.is_old ? &moved : nullptr;
         changes.parts = model().components_of(*object.record);
@@ -278,14 +273,14 @@ private:
     std::unique_ptr<old_file> old_;
     std::unique_ptr<writer_core> out_;
     std::unique_ptr<patching> patch_;
-    std::vector<edited_object> objects_; ///< in the order of the old file
-    std::map<std::string, std::size_t> by_name_;
-    std::optional<attributes> file_attributes_;
+    vector<edited_object> objects_; ///< in the order of the old file
+    std::map<string, size_t> by_name_;
+    optional<attributes> file_attributes_;
 };
 
 /// The largest power of two at a multiple of which every blob of the file starts, and that divides `most`.
-[[nodiscard]] ZTENSOR_COLD inline std::uint64_t alignment_of_blobs(const manifest& index, std::uint64_t most) noexcept {
-    std::uint64_t bits = most;
+[[nodiscard]] ZTENSOR_COLD inline uint64_t alignment_of_blobs(const manifest& index, uint64_t most) noexcept {
+    uint64_t bits = most;
     for (const object_record& object : index.objects) {
         for (const component_record& each : index.components_of(object)) {
             bits |= shard_of(index, each) == nullptr ? each.offset : 0;
@@ -303,7 +298,7 @@ ZTENSOR_COLD inline result<writer> go_on_with(const old_file& old, std::unique_p
                                               write_options options) {
     options.version(old.version);
     if (old.version == format_version::v2) {
-        const std::uint64_t kept = alignment_of_blobs(old.index(), canonical_alignment_2 | old.opened.index_offset);
+        const uint64_t kept = alignment_of_blobs(old.index(), canonical_alignment_2 | old.opened.index_offset);
         options.any_order();
         options.alignment_bytes((std::max)(blob_alignment_2, options.alignment_bytes_.value_or(kept)));
     }
@@ -355,7 +350,7 @@ ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_
     }
     writer_core& core = *writer_access::core_of(*out);
     // What version 2 has written once stays in the file: its manifest may lie before blobs, too.
-    const std::uint64_t kept_bytes = old.version == format_version::v2 ? old.source().size() : old.opened.index_offset;
+    const uint64_t kept_bytes = old.version == format_version::v2 ? old.source().size() : old.opened.index_offset;
     if (in_place) {
         core.file().go_on_at(old.source().size());
     } else if (result<void> copied = core.file().copy_range(old.source(), 0, kept_bytes); !copied) {
@@ -376,7 +371,7 @@ ZTENSOR_COLD inline result<std::unique_ptr<writer_core>> make_edited(old_file& o
                                                                      write_options options, os_calls& os) {
     options.version(old.version);
     options.alignment_bytes((std::max)(options.alignment_bytes_.value_or(blob_alignment),
-                                       alignment_of_blobs(old.index(), std::uint64_t{1} << 30)));
+                                       alignment_of_blobs(old.index(), uint64_t{1} << 30)));
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, make_successor(old, path, options, os));
     auto core = std::make_unique<writer_core>(std::move(sink), nullptr, options);
     core->manifest().go_on(old.fields());

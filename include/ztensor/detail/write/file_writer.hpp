@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
@@ -23,13 +24,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -73,39 +70,39 @@ public:
     }
 
     /// Grows at once by what a large blob may take.
-    std::size_t expect(std::uint64_t size_bytes) override {
+    size_t expect(uint64_t size_bytes) override {
         if (size_bytes >= large_bytes && size_bytes <= bytes_.max_size() - bytes_.size()) {
-            make_room(static_cast<std::size_t>(size_bytes));
+            make_room(static_cast<size_t>(size_bytes));
         }
         return large_bytes;
     }
 
-    [[nodiscard]] bool holds(std::uint64_t offset, bytes_view bytes) override {
+    [[nodiscard]] bool holds(uint64_t offset, bytes_view bytes) override {
         return std::equal(bytes.begin(), bytes.end(), bytes_.data() + offset);
     }
 
     /// What was written, moved out.
-    [[nodiscard]] std::vector<std::byte> take() noexcept { return std::exchange(bytes_, {}); }
+    [[nodiscard]] vector<byte> take() noexcept { return std::exchange(bytes_, {}); }
 
 private:
-    static constexpr std::size_t large_bytes = std::size_t{1} << 20;
-    static constexpr std::size_t much_memory = std::size_t{64} << 20;
+    static constexpr size_t large_bytes = size_t{1} << 20;
+    static constexpr size_t much_memory = size_t{64} << 20;
 
     /// As any vector does, but seldom and into huge pages, for what is not touched costs little and each small page a
     /// fault: 13,000 tensors of 10 KB take a sixth of the time.
-    void make_room(std::size_t size_bytes) {
+    void make_room(size_t size_bytes) {
         if (size_bytes <= bytes_.capacity() - bytes_.size()) {
             return;
         }
-        const std::size_t more = (bytes_.size() < much_memory ? 4 : 2) * bytes_.size();
-        std::vector<std::byte> larger;
+        const size_t more = (bytes_.size() < much_memory ? 4 : 2) * bytes_.size();
+        vector<byte> larger;
         larger.reserve((std::min)((std::max)(bytes_.size() + size_bytes, more), bytes_.max_size()));
         advise_large_memory(larger.data(), larger.capacity());
         larger.insert(larger.end(), bytes_.begin(), bytes_.end());
         bytes_ = std::move(larger);
     }
 
-    std::vector<std::byte> bytes_;
+    vector<byte> bytes_;
     bool finished_ = false;
 };
 
@@ -131,7 +128,7 @@ public:
     /// `old_bytes` that stay. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
     /// or device, errc::invalid_argument if it names no file, errc::busy if another writer writes in place,
     /// errc::out_of_memory, or errc::io_error.
-    ZTENSOR_COLD result<void> open(std::unique_ptr<atomic_file> target = nullptr, std::uint64_t old_bytes = 0) {
+    ZTENSOR_COLD result<void> open(std::unique_ptr<atomic_file> target = nullptr, uint64_t old_bytes = 0) {
         return abandoned_if_failed(open_target(std::move(target), old_bytes));
     }
 
@@ -158,44 +155,44 @@ private:
 
     // Writes are whole MiB that end at a multiple of 1 MiB in the file: the page cache then keeps the file in large
     // pieces, which readers that map it feel. One call with 32 MiB took 1.03 of the time.
-    static constexpr std::size_t unit_bytes = std::size_t{1} << 20;
-    static constexpr std::size_t direct_buffer_bytes = std::size_t{8} << 20; ///< a third faster than 1 MiB
-    static constexpr std::size_t direct_alignment = 4096; ///< in memory and in the file, past the system's cache
+    static constexpr size_t unit_bytes = size_t{1} << 20;
+    static constexpr size_t direct_buffer_bytes = size_t{8} << 20; ///< a third faster than 1 MiB
+    static constexpr size_t direct_alignment = 4096; ///< in memory and in the file, past the system's cache
 
     // Little that waits is written by itself before much, which then goes straight from its first byte on: to copy up
     // to 1 MiB of it beside the little took 1.03 of the time for tensors of 4 MiB.
-    static constexpr std::size_t little_bytes = 4096;
+    static constexpr size_t little_bytes = 4096;
     // Much goes through the buffers where it lies otherwise in memory than in the file, modulo this, and another thread
     // can write it: on Zen 4 the kernel takes 1.2 to 1.6 times as long to copy it then, and writing 256 MiB through the
     // buffers took 0.85 of the time.
-    static constexpr std::uint64_t copied_at_once = 32;
+    static constexpr uint64_t copied_at_once = 32;
     // In pieces of 64 KiB, what is digested and then copied into a buffer is still in the cache: with 256 KiB digesting
     // cost 6 % of the time on Zen 4, with these 2 %.
-    static constexpr std::size_t buffered_piece_bytes = unit_bytes / 16;
+    static constexpr size_t buffered_piece_bytes = unit_bytes / 16;
 
     // Another thread writes full buffers of large files. Without it, tensors of 10 KB took 1.3 times as long, and
     // digests 1.2 times. If no thread came in time once in 200 MiB or more, none is asked for a while: where processors
     // are busy with other things, all that waits for another thread takes longer.
-    static constexpr std::uint64_t bytes_in_small_files = std::uint64_t{4} << 20;
-    static constexpr std::size_t buffer_count = 3; ///< one to fill, one that is written, and one that waits for that
+    static constexpr uint64_t bytes_in_small_files = uint64_t{4} << 20;
+    static constexpr size_t buffer_count = 3; ///< one to fill, one that is written, and one that waits for that
     static constexpr unsigned most_times_alone = 4;
-    static constexpr std::uint64_t bytes_alone = std::uint64_t{256} << 20;
-    static constexpr std::uint64_t never = ~std::uint64_t{0};
+    static constexpr uint64_t bytes_alone = uint64_t{256} << 20;
+    static constexpr uint64_t never = ~uint64_t{0};
 
-    static constexpr std::size_t most_footer_bytes = 40; ///< written last where a commit comes before
-    static constexpr std::uint64_t reserved_step = std::uint64_t{256} << 20;
-    static constexpr std::uint64_t least_reserved = std::uint64_t{16} << 20; ///< smaller files gain nothing
-    static constexpr std::uint64_t early_sync_bytes = std::uint64_t{8} << 20;
+    static constexpr size_t most_footer_bytes = 40; ///< written last where a commit comes before
+    static constexpr uint64_t reserved_step = uint64_t{256} << 20;
+    static constexpr uint64_t least_reserved = uint64_t{16} << 20; ///< smaller files gain nothing
+    static constexpr uint64_t early_sync_bytes = uint64_t{8} << 20;
 
     /// Memory for what is gathered.
     struct buffer {
         byte_buffer memory;
-        std::byte* begin = nullptr; ///< aligned for direct writes
-        bytes_view written;         ///< of it, by another thread
+        byte* begin = nullptr; ///< aligned for direct writes
+        bytes_view written;    ///< of it, by another thread
 
-        [[nodiscard]] ZTENSOR_COLD bool allocate(std::size_t bytes) noexcept {
+        [[nodiscard]] ZTENSOR_COLD bool allocate(size_t bytes) noexcept {
             if (memory.allocate(bytes + direct_alignment)) {
-                const std::uint64_t beyond = address_of(memory.data()) % direct_alignment;
+                const uint64_t beyond = address_of(memory.data()) % direct_alignment;
                 begin = memory.data() + (direct_alignment - beyond);
             }
             return begin != nullptr;
@@ -205,7 +202,7 @@ private:
     [[nodiscard]] bool is_open() const noexcept { return target_ != nullptr && target_->is_open(); }
 
     /// Memory comes first: a file that is open needs it no more.
-    ZTENSOR_COLD result<void> open_target(std::unique_ptr<atomic_file> target, std::uint64_t old_bytes) {
+    ZTENSOR_COLD result<void> open_target(std::unique_ptr<atomic_file> target, uint64_t old_bytes) {
         if (!filling().allocate(buffer_bytes_)) {
             return fail(errc::out_of_memory, "no memory for a buffer of {} bytes", {buffer_bytes_});
         }
@@ -223,29 +220,26 @@ private:
     }
 
     /// See byte_sink.
-    [[nodiscard]] std::size_t expect(std::uint64_t size_bytes) override {
+    [[nodiscard]] size_t expect(uint64_t size_bytes) override {
         made_until_ = position_ + buffered_ + size_bytes + unit_bytes; // with what is put between
         return position_ >= least_behind_ ? buffered_piece_bytes : unit_bytes;
     }
     [[nodiscard]] bool would_destroy(const file& source) const override {
         return target_ != nullptr && target_->would_destroy(source);
     }
-    ZTENSOR_COLD result<std::uint64_t> append_file(const file& from, std::uint64_t offset,
-                                                   std::uint64_t size_bytes) override {
+    ZTENSOR_COLD result<uint64_t> append_file(const file& from, uint64_t offset, uint64_t size_bytes) override {
         if (!is_open()) {
             return sink_closed().in_file(path_);
         }
-        result<std::uint64_t> copied = move_from(from, offset, size_bytes);
+        result<uint64_t> copied = move_from(from, offset, size_bytes);
         return copied ? copied : std::move(abandoned_if_failed(std::move(copied).error())).error();
     }
-    [[nodiscard]] ZTENSOR_COLD bool holds(std::uint64_t offset, bytes_view bytes) override {
+    [[nodiscard]] ZTENSOR_COLD bool holds(uint64_t offset, bytes_view bytes) override {
         queue_.wait_below(1); // should that have failed, one of the next calls tells
-        const std::uint64_t in_file =
-            offset < position_ ? (std::min<std::uint64_t>)(position_ - offset, bytes.size()) : 0;
-        const bytes_view flushed = bytes.first(static_cast<std::size_t>(in_file));
+        const uint64_t in_file = offset < position_ ? (std::min<uint64_t>)(position_ - offset, bytes.size()) : 0;
+        const bytes_view flushed = bytes.first(static_cast<size_t>(in_file));
         const bytes_view waiting = bytes.subspan(flushed.size());
-        const std::byte* const room =
-            waiting.empty() ? nullptr : filling().begin + (offset + flushed.size() - position_);
+        const byte* const room = waiting.empty() ? nullptr : filling().begin + (offset + flushed.size() - position_);
         return std::equal(waiting.begin(), waiting.end(), room) && (flushed.empty() || is_written(offset, flushed));
     }
 
@@ -258,13 +252,13 @@ private:
             if (buffered_ != 0 && (buffered_ == room_bytes() || goes_before(bytes))) {
                 written = flush();
             } else if (buffered_ == 0 && bytes.size() >= buffer_bytes_ && goes_straight(bytes)) {
-                const std::size_t whole = bytes.size() - bytes.size() % unit_bytes;
+                const size_t whole = bytes.size() - bytes.size() % unit_bytes;
                 const bytes_view piece = bytes.first(is_direct_ ? whole : room_bytes());
                 written = settle_and_write(piece);
                 bytes = bytes.subspan(piece.size());
             } else {
-                const std::size_t taken = (std::min<std::size_t>)(bytes.size(), room_bytes() - buffered_);
-                copy_through_cache(bytes.first(taken), span<std::byte>(filling().begin + buffered_, taken));
+                const size_t taken = (std::min<size_t>)(bytes.size(), room_bytes() - buffered_);
+                copy_through_cache(bytes.first(taken), span<byte>(filling().begin + buffered_, taken));
                 buffered_ += taken;
                 bytes = bytes.subspan(taken);
                 // Where a commit is needed, the footer is always left for the end.
@@ -287,7 +281,7 @@ private:
 
     /// Whether much that comes next is written from where it lies.
     [[nodiscard]] bool goes_straight(bytes_view bytes) const noexcept {
-        const std::uint64_t place = address_of(bytes.data());
+        const uint64_t place = address_of(bytes.data());
         return is_direct_ ? (position_ | place) % direct_alignment == 0
                           : (place - position_ - buffered_) % copied_at_once == 0 || !is_written_behind();
     }
@@ -299,14 +293,12 @@ private:
     }
 
     /// Of the buffer, so that the next write after it starts at a whole MiB again.
-    [[nodiscard]] std::size_t room_bytes() const noexcept {
-        return buffer_bytes_ - static_cast<std::size_t>(position_ % unit_bytes);
+    [[nodiscard]] size_t room_bytes() const noexcept {
+        return buffer_bytes_ - static_cast<size_t>(position_ % unit_bytes);
     }
 
     [[nodiscard]] buffer& filling() noexcept { return buffers_[filled_ % buffer_count]; }
-    [[nodiscard]] bytes_view take_buffered() noexcept {
-        return {filling().begin, std::exchange(buffered_, std::size_t{0})};
-    }
+    [[nodiscard]] bytes_view take_buffered() noexcept { return {filling().begin, std::exchange(buffered_, size_t{0})}; }
 
     result<void> flush() { return settle_and_write(take_buffered()); }
 
@@ -334,7 +326,7 @@ private:
 
     [[nodiscard]] ZTENSOR_COLD bool can_have_help() {
         buffer& next = buffers_[(filled_ + 1) % buffer_count];
-        const auto write = [](void* self, std::size_t number, std::size_t) {
+        const auto write = [](void* self, size_t number, size_t) {
             static_cast<file_writer*>(self)->write_buffer(number);
         };
         return target_->is_ours() && useful_threads(options_.threads_, 2) != 1 &&
@@ -350,18 +342,18 @@ private:
 
     /// Whole MiB of another file, where they would start at a whole MiB of this one, and how many bytes that were: 0
     /// where the system does not move them by itself.
-    ZTENSOR_COLD result<std::uint64_t> move_from(const file& from, std::uint64_t offset, std::uint64_t size_bytes) {
+    ZTENSOR_COLD result<uint64_t> move_from(const file& from, uint64_t offset, uint64_t size_bytes) {
         if (buffered_ != 0 || size_bytes < unit_bytes || position_ % unit_bytes != 0) {
-            return std::uint64_t{0};
+            return uint64_t{0};
         }
         ZTENSOR_TRY(settle());
         if (is_direct_ || !copies_ || has_read_back_ || position_ != target_->place_of(position_)) {
-            return std::uint64_t{0};
+            return uint64_t{0};
         }
-        const std::uint64_t wanted =
+        const uint64_t wanted =
             (std::min)(syncs_early_ ? early_sync_bytes : reserved_step, size_bytes - size_bytes % unit_bytes);
         ZTENSOR_TRY(get_ready(wanted));
-        const std::uint64_t copied = target_->file().append_from(from, offset, wanted);
+        const uint64_t copied = target_->file().append_from(from, offset, wanted);
         copies_ = copied == wanted;
         advance(copied);
         position_ += copied;
@@ -378,8 +370,8 @@ private:
     /// All but the footer is on the disk before the footer is written: where it is whole, so is what it ends.
     ZTENSOR_COLD result<void> flush_and_commit() {
         const bytes_view rest = take_buffered();
-        const std::size_t last = (std::min)(rest.size(), most_footer_bytes);
-        const std::size_t first = rest.size() - last;
+        const size_t last = (std::min)(rest.size(), most_footer_bytes);
+        const size_t first = rest.size() - last;
         ZTENSOR_TRY(first != 0 ? settle_and_write(rest.first(first)) : result<void>());
         ZTENSOR_TRY(target_->commit(position_ + last, rest.subspan(first)));
         return settle_and_write(rest.subspan(first));
@@ -400,7 +392,7 @@ private:
 
     // -- what the caller's thread does, or another one while the queue is not empty
 
-    void write_buffer(std::size_t number) noexcept {
+    void write_buffer(size_t number) noexcept {
         if (!has_failed_) {
             outcome_ = guard_memory([&] { return write_out(buffers_[number % buffer_count].written); });
             has_failed_ = !outcome_;
@@ -424,7 +416,7 @@ private:
         return {};
     }
 
-    result<void> get_ready(std::uint64_t size_bytes) {
+    result<void> get_ready(uint64_t size_bytes) {
         ZTENSOR_TRY(target_->is_ours() ? target_->begin() : result<void>(sink_closed()));
         if (std::exchange(has_read_back_, false)) { // which moves the place of the next write on some systems
             ZTENSOR_TRY(target_->file().seek(target_->place_of(written_)));
@@ -434,18 +426,18 @@ private:
     }
 
     /// Room for the next bytes and many more, unless the file is small: then the system need not look for it each time.
-    void reserve(std::uint64_t size_bytes) {
-        const std::uint64_t end = written_ + size_bytes;
+    void reserve(uint64_t size_bytes) {
+        const uint64_t end = written_ + size_bytes;
         if (end <= reserved_ || end < least_reserved || !reserves_) {
             return;
         }
-        const std::uint64_t wanted = size_bytes + (std::max)(reserved_step, end / 8);
+        const uint64_t wanted = size_bytes + (std::max)(reserved_step, end / 8);
         reserves_ = target_->file().reserve(written_, wanted);
         reserved_ = reserves_ ? written_ + wanted : reserved_;
     }
 
     /// What is to be synced in the end had better be on its way.
-    void advance(std::uint64_t size_bytes) {
+    void advance(uint64_t size_bytes) {
         written_ += size_bytes;
         if (syncs_early_ && !is_direct_ && written_ - begun_sync_ >= early_sync_bytes) {
             syncs_early_ = target_->file().begin_sync(begun_sync_, written_ - begun_sync_);
@@ -459,9 +451,9 @@ private:
     }
 
     /// Whether those bytes were written at `offset`; false where that can't be told.
-    [[nodiscard]] ZTENSOR_COLD bool is_written(std::uint64_t offset, bytes_view bytes) {
+    [[nodiscard]] ZTENSOR_COLD bool is_written(uint64_t offset, bytes_view bytes) {
         const bytes_view held = target_->held_from(offset);
-        const std::size_t count = (std::min)(held.size(), bytes.size());
+        const size_t count = (std::min)(held.size(), bytes.size());
         if (!std::equal(held.begin(), held.begin() + count, bytes.begin())) {
             return false;
         }
@@ -469,9 +461,9 @@ private:
         bytes = bytes.subspan(count);
         const bool was_direct = is_direct_ && target_->file().set_direct(false);
         byte_buffer piece;
-        bool is_same = piece.allocate((std::min)(bytes.size(), std::size_t{64} << 10));
+        bool is_same = piece.allocate((std::min)(bytes.size(), size_t{64} << 10));
         while (is_same && !bytes.empty()) {
-            const span<std::byte> read = piece.writable_bytes().first((std::min)(bytes.size(), piece.size()));
+            const span<byte> read = piece.writable_bytes().first((std::min)(bytes.size(), piece.size()));
             is_same = target_->file().read_back(offset, read) && std::equal(read.begin(), read.end(), bytes.begin());
             offset += read.size();
             bytes = bytes.subspan(read.size());
@@ -483,24 +475,24 @@ private:
         return is_same;
     }
 
-    const std::string path_; ///< as it was given, for messages
+    const string path_; ///< as it was given, for messages
     const native_path native_;
     const write_options options_;
     os_calls& os_;
     std::unique_ptr<atomic_file> target_;
 
-    const std::size_t buffer_bytes_;
+    const size_t buffer_bytes_;
     buffer buffers_[buffer_count]; ///< all but the first made when they are needed
-    std::uint64_t position_ = 0;   ///< in the file, of what is buffered
-    std::size_t buffered_ = 0;     ///< bytes in the buffer that is filled
-    std::size_t filled_ = 0;       ///< buffers that another thread wrote
-    std::uint64_t made_until_ = 0; ///< up to there, what comes was expected; what is copied is not
-    std::uint64_t least_behind_;   ///< from there on, another thread is asked to write
+    uint64_t position_ = 0;        ///< in the file, of what is buffered
+    size_t buffered_ = 0;          ///< bytes in the buffer that is filled
+    size_t filled_ = 0;            ///< buffers that another thread wrote
+    uint64_t made_until_ = 0;      ///< up to there, what comes was expected; what is copied is not
+    uint64_t least_behind_;        ///< from there on, another thread is asked to write
     unsigned times_alone_ = 0;
 
-    std::uint64_t written_ = 0;  ///< bytes that the file has
-    std::uint64_t reserved_ = 0; ///< the file has room on the disk up to there
-    std::uint64_t begun_sync_ = 0;
+    uint64_t written_ = 0;  ///< bytes that the file has
+    uint64_t reserved_ = 0; ///< the file has room on the disk up to there
+    uint64_t begun_sync_ = 0;
     bool syncs_early_; ///< this and what follows are requests that the system has taken so far
     bool is_direct_;
     bool reserves_ = true;

@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
@@ -21,13 +22,7 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -38,18 +33,18 @@ namespace detail {
 class encoded_objects {
     struct name_of {
         const encoded_objects* all;
-        std::string_view operator()(std::size_t position) const noexcept { return all->name(position); }
+        string_view operator()(size_t position) const noexcept { return all->name(position); }
     };
 
 public:
     explicit encoded_objects(format_version version) noexcept : version_(version) {}
 
-    [[nodiscard]] std::size_t size() const noexcept { return places_.size(); }
-    [[nodiscard]] bool contains(std::string_view name) const noexcept {
+    [[nodiscard]] size_t size() const noexcept { return places_.size(); }
+    [[nodiscard]] bool contains(string_view name) const noexcept {
         return names_.find(name, name_of{this}) != name_table::absent;
     }
     /// Of all objects as the manifest holds them.
-    [[nodiscard]] std::uint64_t encoded_bytes() const noexcept { return encoded_bytes_; }
+    [[nodiscard]] uint64_t encoded_bytes() const noexcept { return encoded_bytes_; }
 
     /// Takes in an object of a name that is new. Throws std::bad_alloc, and then is of no use any more.
     ZTENSOR_NOINLINE void add(const object_entry& object) {
@@ -58,7 +53,7 @@ public:
         end_object();
     }
     /// The same, where what stands for it is known.
-    ZTENSOR_COLD void add_encoded(std::string_view of_name, bytes_view value) {
+    ZTENSOR_COLD void add_encoded(string_view of_name, bytes_view value) {
         begin_object(of_name);
         text_.encoded(value);
         end_object();
@@ -66,14 +61,14 @@ public:
 
     /// Of one that is there: what it takes, and what stands for it under another name that is new. Not of 0.1. Throws
     /// std::bad_alloc.
-    [[nodiscard]] ZTENSOR_COLD std::uint64_t encoded_bytes_of(std::string_view of_name) const noexcept {
+    [[nodiscard]] ZTENSOR_COLD uint64_t encoded_bytes_of(string_view of_name) const noexcept {
         const place& at = places_[names_.find(of_name, name_of{this})];
         return at.end - at.begin;
     }
-    ZTENSOR_COLD void add_again(std::string_view other_name, std::string_view of_name) {
+    ZTENSOR_COLD void add_again(string_view other_name, string_view of_name) {
         const place at = places_[names_.find(of_name, name_of{this})];
         const bytes_view value = text_.bytes().subspan(at.value, at.end - at.value);
-        const std::vector<std::byte> copy(value.begin(), value.end()); // `text_` may move as it grows
+        const vector<byte> copy(value.begin(), value.end()); // `text_` may move as it grows
         add_encoded(other_name, copy);
     }
 
@@ -87,10 +82,10 @@ public:
         }
         result<void> taken;
         cbor_encoder piece;
-        constexpr std::size_t piece_bytes = std::size_t{1} << 16;
+        constexpr size_t piece_bytes = size_t{1} << 16;
         for_each_in_order(
-            size(), [&](std::uint32_t a, std::uint32_t b) { return is_0_1 ? a < b : comes_before(name(a), name(b)); },
-            [&](std::uint32_t position) {
+            size(), [&](uint32_t a, uint32_t b) { return is_0_1 ? a < b : comes_before(name(a), name(b)); },
+            [&](uint32_t position) {
                 piece.encoded(encoded(position));
                 if (taken && piece.size() >= piece_bytes) {
                     taken = take(piece.bytes());
@@ -101,14 +96,14 @@ public:
     }
 
 private:
-    struct place {         // in text_
-        std::size_t begin; ///< of the name, as an item
-        std::size_t value; ///< where the name ends, and what stands for the object begins
-        std::size_t end;
-        std::size_t name_bytes;
+    struct place {    // in text_
+        size_t begin; ///< of the name, as an item
+        size_t value; ///< where the name ends, and what stands for the object begins
+        size_t end;
+        size_t name_bytes;
     };
 
-    void begin_object(std::string_view of_name) {
+    void begin_object(string_view of_name) {
         is_sorted_ = is_sorted_ && (size() == 0 || comes_before(name(size() - 1), of_name));
         place& added = *places_.extend(1);
         added.begin = text_.size();
@@ -122,18 +117,18 @@ private:
         names_.add(name_of{this});
     }
 
-    [[nodiscard]] std::string_view name(std::size_t position) const noexcept {
+    [[nodiscard]] string_view name(size_t position) const noexcept {
         const place& at = places_[position];
         return as_text(text_.bytes().subspan(at.value - at.name_bytes, at.name_bytes));
     }
     /// But in 0.1 with its name before it.
-    [[nodiscard]] bytes_view encoded(std::size_t position) const noexcept {
+    [[nodiscard]] bytes_view encoded(size_t position) const noexcept {
         const place& at = places_[position];
-        const std::size_t begin = version_ == format_version::v0_1 ? at.value : at.begin;
+        const size_t begin = version_ == format_version::v0_1 ? at.value : at.begin;
         return text_.bytes().subspan(begin, at.end - begin);
     }
     /// In 1.x by the bytes of their names, in 2 by those of their keys.
-    [[nodiscard]] bool comes_before(std::string_view a, std::string_view b) const noexcept {
+    [[nodiscard]] bool comes_before(string_view a, string_view b) const noexcept {
         return version_ == format_version::v2 ? is_before_by_length(a, b) : a < b;
     }
 
@@ -141,7 +136,7 @@ private:
     cbor_encoder text_; ///< of each object its name, and what stands for it
     record_array<place> places_;
     growing_name_table names_;
-    std::uint64_t encoded_bytes_ = 0;
+    uint64_t encoded_bytes_ = 0;
     bool is_sorted_ = true;
 };
 
@@ -151,24 +146,24 @@ public:
     explicit manifest_draft(const write_options& options) noexcept : options_(options), objects_(options.version_) {}
 
     /// Of an old file that is gone on with: its manifest has these fields besides attributes and objects.
-    ZTENSOR_COLD void go_on(std::vector<root_field> fields) {
+    ZTENSOR_COLD void go_on(vector<root_field> fields) {
         for (const root_field& each : fields) {
             old_fields_bytes_ += each.pair.size();
         }
         old_fields_ = std::move(fields);
     }
     /// An object of the old file, which stands as `value` in its manifest. Its name is new.
-    ZTENSOR_COLD void keep_old(std::string_view name, bytes_view value) { objects_.add_encoded(name, value); }
+    ZTENSOR_COLD void keep_old(string_view name, bytes_view value) { objects_.add_encoded(name, value); }
 
     /// The file's, so far.
     [[nodiscard]] ZTENSOR_COLD attributes file_attributes() const { return attributes_.value_or(attributes()); }
     /// In place of those that there are. Beside objects and attributes, the manifest has a table of `table_bytes`.
-    ZTENSOR_COLD result<void> set_attributes(attributes values, std::uint64_t table_bytes) {
+    ZTENSOR_COLD result<void> set_attributes(attributes values, uint64_t table_bytes) {
         ZTENSOR_TRY_ASSIGN(attributes said, said_of_file(std::move(values)));
         if (options_.version_ == format_version::v0_1) {
             return not_expressible(options_.version_, "attributes of the file");
         }
-        const std::uint64_t bytes = most_encoded_bytes(said);
+        const uint64_t bytes = most_encoded_bytes(said);
         ZTENSOR_TRY(check_bytes(table_bytes + bytes));
         attributes_ = std::move(said);
         attributes_bytes_ = bytes;
@@ -176,7 +171,7 @@ public:
     }
 
     /// Another object may have this name.
-    result<void> check_new_name(std::string_view name) const {
+    result<void> check_new_name(string_view name) const {
         ZTENSOR_TRY(check_name(options_.version_, name));
         if (objects_.contains(name)) {
             return fail(errc::duplicate_key, "an object of this name has been written already");
@@ -191,12 +186,12 @@ public:
     }
 
     /// Of any name that the manifest is to have.
-    result<void> check_form_of_name(std::string_view name) const {
+    result<void> check_form_of_name(string_view name) const {
         return is_canonical() ? detail::check_form_of_name(name) : result<void>();
     }
 
     /// The writer's own limits. Errors: limit_exceeded, manifest_too_large.
-    result<void> check_bounds(const object_entry& object, std::uint64_t table_bytes) const {
+    result<void> check_bounds(const object_entry& object, uint64_t table_bytes) const {
         if (object.components.size() > options_.max_components_per_object_) {
             return fail(errc::limit_exceeded,
                         "{} components, more than the {} of write_options::max_components_per_object",
@@ -214,7 +209,7 @@ public:
     }
 
     /// A second name, which is new, for an object.
-    ZTENSOR_COLD result<void> tie(std::string_view name, std::string_view of, std::uint64_t table_bytes) {
+    ZTENSOR_COLD result<void> tie(string_view name, string_view of, uint64_t table_bytes) {
         if (options_.version_ == format_version::v0_1) {
             return not_expressible(options_.version_, "second name for a tensor");
         }
@@ -222,7 +217,7 @@ public:
             return fail(errc::object_not_found, "there is no object {} that it could be tied to", {in_quotes(of)})
                 .in_object(of);
         }
-        const std::uint64_t more_bytes = name.size() + objects_.encoded_bytes_of(of);
+        const uint64_t more_bytes = name.size() + objects_.encoded_bytes_of(of);
         ZTENSOR_TRY(check_bytes(table_bytes + attributes_bytes_ + more_bytes));
         objects_.add_again(name, of);
         if (is_canonical()) {
@@ -246,7 +241,7 @@ public:
             footer.manifest_length += bytes.size();
             return file.write(bytes);
         };
-        const std::vector<root_field> fields = root_fields(file.shards());
+        const vector<root_field> fields = root_fields(file.shards());
         cbor_encoder text;
         if (options_.version_ == format_version::v0_1) {
             text.begin_array(objects_.size());
@@ -271,19 +266,19 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t frame_bytes = 64; ///< around attributes and objects, at most
+    static constexpr uint64_t frame_bytes = 64; ///< around attributes and objects, at most
 
     /// In their order: in version 2 that of their keys. 0.1 has nothing but its tensors.
-    [[nodiscard]] ZTENSOR_COLD std::vector<root_field> root_fields(const shard_files* shards) const {
+    [[nodiscard]] ZTENSOR_COLD vector<root_field> root_fields(const shard_files* shards) const {
         if (options_.version_ == format_version::v0_1) {
             return {{{}, 0, true}};
         }
-        std::vector<root_field> fields = old_fields_; // their version first
+        vector<root_field> fields = old_fields_; // their version first
         cbor_encoder text;
-        const auto add = [&](std::string_view key, const auto& encode) {
+        const auto add = [&](string_view key, const auto& encode) {
             text.clear();
             text.text(key);
-            const std::size_t key_bytes = text.size();
+            const size_t key_bytes = text.size();
             encode();
             fields.push_back({{text.bytes().begin(), text.bytes().end()}, key_bytes, key == "objects"});
         };
@@ -319,8 +314,8 @@ private:
     }
 
     /// So many bytes more than the objects' still fit. Errors: manifest_too_large.
-    result<void> check_bytes(std::uint64_t more_bytes) const {
-        const std::uint64_t bytes = frame_bytes + old_fields_bytes_ + objects_.encoded_bytes() + more_bytes;
+    result<void> check_bytes(uint64_t more_bytes) const {
+        const uint64_t bytes = frame_bytes + old_fields_bytes_ + objects_.encoded_bytes() + more_bytes;
         if (bytes <= options_.max_manifest_bytes_) {
             return {};
         }
@@ -330,12 +325,12 @@ private:
     }
 
     const write_options& options_;
-    std::optional<attributes> attributes_;
-    std::uint64_t attributes_bytes_ = 0; ///< that they take, at most
+    optional<attributes> attributes_;
+    uint64_t attributes_bytes_ = 0; ///< that they take, at most
     encoded_objects objects_;
-    std::string last_name_;              ///< of the object before, in canonical form
-    std::vector<root_field> old_fields_; ///< besides attributes and objects
-    std::uint64_t old_fields_bytes_ = 0;
+    string last_name_;              ///< of the object before, in canonical form
+    vector<root_field> old_fields_; ///< besides attributes and objects
+    uint64_t old_fields_bytes_ = 0;
 };
 
 } // namespace detail

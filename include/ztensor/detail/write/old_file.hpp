@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/frame.hpp>
@@ -23,14 +24,8 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -40,9 +35,9 @@ namespace detail {
 template <class Take>
 inline void for_each_pair(cbor_cursor& cursor, const Take& take) {
     cbor_sequence pairs;
-    std::string key;
+    string key;
     for (cursor.enter_map(pairs); cursor.next(pairs);) {
-        const std::size_t begin = cursor.position();
+        const size_t begin = cursor.position();
         if (!cursor.read_joined(cbor_major::text, key)) {
             return;
         }
@@ -68,23 +63,23 @@ struct old_file {
         if (!is_0_1) {
             cursor.skip();
         }
-        const std::size_t begin = cursor.position();
+        const size_t begin = cursor.position();
         cursor.skip();
         return cursor.passed_since(begin);
     }
     /// Where that stands in the file.
-    [[nodiscard]] std::uint64_t offset_of(bytes_view value) const noexcept {
-        return opened.index_offset + static_cast<std::uint64_t>(value.data() - index().bytes().data());
+    [[nodiscard]] uint64_t offset_of(bytes_view value) const noexcept {
+        return opened.index_offset + static_cast<uint64_t>(value.data() - index().bytes().data());
     }
     /// What the root has besides attributes and objects.
-    [[nodiscard]] ZTENSOR_COLD std::vector<root_field> fields() const {
-        std::vector<root_field> found;
+    [[nodiscard]] ZTENSOR_COLD vector<root_field> fields() const {
+        vector<root_field> found;
         if (version == format_version::v0_1) {
             return found;
         }
         cbor_cursor cursor(index().bytes());
-        for_each_pair(cursor, [&](const std::string& key, std::size_t begin) {
-            const std::size_t key_bytes = cursor.position() - begin;
+        for_each_pair(cursor, [&](const string& key, size_t begin) {
+            const size_t key_bytes = cursor.position() - begin;
             cursor.skip();
             if (key != "attributes" && key != "objects") {
                 const bytes_view pair = cursor.passed_since(begin);
@@ -168,7 +163,7 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native
 }
 
 /// What the undo record says of it, if the mark is to stand at `mark_offset`: in place of its last bytes, or behind it.
-ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old, std::uint64_t mark_offset) {
+ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old, uint64_t mark_offset) {
     undo_facts facts;
     facts.old_bytes = old.source().size();
     facts.manifest_offset = old.opened.index_offset;
@@ -178,16 +173,16 @@ ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old, std::u
         ZTENSOR_TRY(old.source().read_at(mark_offset, facts.unmarked));
     }
     if (old.version == format_version::v2) { // whose manifest may lie anywhere: the footer knows its XXH3
-        std::byte footer[footer_bytes_2];
+        byte footer[footer_bytes_2];
         facts.manifest_offset = facts.old_bytes - footer_bytes_2;
         result<void> read = old.source().read_at(facts.manifest_offset, {footer, footer_bytes_2});
         facts.manifest_crc = undo_sum({footer, footer_bytes_2});
         return read ? result<undo_facts>(facts) : std::move(read).error();
     }
     facts.manifest_crc = undo_sum(old.index().bytes());
-    std::byte tail[tail_bytes];
-    const std::uint64_t end = facts.manifest_offset + old.index().bytes().size();
-    const span<std::byte> footer(tail, static_cast<std::size_t>(facts.old_bytes - end));
+    byte tail[tail_bytes];
+    const uint64_t end = facts.manifest_offset + old.index().bytes().size();
+    const span<byte> footer(tail, static_cast<size_t>(facts.old_bytes - end));
     ZTENSOR_TRY(old.source().read_at(end, footer));
     facts.manifest_crc = undo_sum(footer, facts.manifest_crc);
     return facts;
@@ -244,7 +239,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::uint64_t mark_end() const noexcept { return facts_.mark_offset + change_mark_bytes; }
+    [[nodiscard]] uint64_t mark_end() const noexcept { return facts_.mark_offset + change_mark_bytes; }
 
     [[nodiscard]] static error is_about_another() {
         return fail(errc::undo_record_refused, "the undo record beside it is about another file, or is damaged. If the "
@@ -255,9 +250,9 @@ private:
     /// counts is in the record, unless the record is damaged.
     [[nodiscard]] bool is_marked(const change_mark& found) const noexcept {
         const bool may_be_torn = undo_.committed() || !facts_.extends();
-        for (std::size_t i = 0; i < found.size(); ++i) {
+        for (size_t i = 0; i < found.size(); ++i) {
             const bool is_count =
-                i == change_mark_count_at && std::to_integer<std::size_t>(found[i]) <= undo_.pieces().size();
+                i == change_mark_count_at && std::to_integer<size_t>(found[i]) <= undo_.pieces().size();
             if (!is_count && found[i] != facts_.mark[i] && (!may_be_torn || found[i] != unmarked_[i])) {
                 return false;
             }
@@ -299,8 +294,8 @@ private:
             return is_about_another();
         }
         // The mark goes last, so what belongs in its place is left out.
-        const std::uint64_t begin = (std::max)(state.last_offset(), facts_.extends() ? mark_end() : 0);
-        const bytes_view last = bytes_view(state.last).subspan(static_cast<std::size_t>(begin - state.last_offset()));
+        const uint64_t begin = (std::max)(state.last_offset(), facts_.extends() ? mark_end() : 0);
+        const bytes_view last = bytes_view(state.last).subspan(static_cast<size_t>(begin - state.last_offset()));
         if (!last.empty()) {
             ZTENSOR_TRY(old_.lock.seek(begin));
             ZTENSOR_TRY(old_.lock.append(last));
@@ -323,13 +318,13 @@ private:
 
     /// Whether the old manifest stands where it stood, but for what is in the record and for the mark.
     result<bool> has_old_manifest() const {
-        std::uint32_t sum = 0;
-        const auto add = [&](std::uint64_t at, std::vector<std::byte>& bytes) -> result<bool> {
+        uint32_t sum = 0;
+        const auto add = [&](uint64_t at, vector<byte>& bytes) -> result<bool> {
             ZTENSOR_TRY(undo_.overlay(record_, at, bytes));
-            for (std::size_t i = 0; i < change_mark_bytes; ++i) {
-                const std::uint64_t place = facts_.mark_offset + i;
+            for (size_t i = 0; i < change_mark_bytes; ++i) {
+                const uint64_t place = facts_.mark_offset + i;
                 if (place >= at && place - at < bytes.size()) {
-                    bytes[static_cast<std::size_t>(place - at)] = facts_.unmarked[i];
+                    bytes[static_cast<size_t>(place - at)] = facts_.unmarked[i];
                 }
             }
             sum = undo_sum(bytes, sum);
@@ -342,8 +337,8 @@ private:
 
     result<bool> holds_old_pieces() const {
         for (const undo_reader::piece& each : undo_.pieces()) {
-            const auto compare = [&](std::uint64_t at, const std::vector<std::byte>& bytes) -> result<bool> {
-                std::vector<std::byte> old = bytes;
+            const auto compare = [&](uint64_t at, const vector<byte>& bytes) -> result<bool> {
+                vector<byte> old = bytes;
                 ZTENSOR_TRY(undo_.overlay(record_, at, old));
                 return old == bytes;
             };
@@ -361,8 +356,8 @@ private:
             if (each.offset > size_ || each.length > size_ - each.offset) {
                 return false;
             }
-            std::uint32_t sum = 0;
-            const auto add = [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+            uint32_t sum = 0;
+            const auto add = [&](uint64_t, bytes_view bytes) -> result<bool> {
                 sum = undo_sum(bytes, sum);
                 return true;
             };
@@ -371,8 +366,8 @@ private:
                 return false;
             }
         }
-        const std::uint64_t last_bytes = has_last ? state.last.size() : 0;
-        const auto compare = [&](std::uint64_t at, bytes_view bytes) -> result<bool> {
+        const uint64_t last_bytes = has_last ? state.last.size() : 0;
+        const auto compare = [&](uint64_t at, bytes_view bytes) -> result<bool> {
             const auto from = state.last.begin() + static_cast<std::ptrdiff_t>(at - state.last_offset());
             return std::equal(bytes.begin(), bytes.end(), from);
         };
@@ -383,7 +378,7 @@ private:
     const file& record_;
     const undo_reader& undo_;
     const undo_facts& facts_;
-    const std::uint64_t size_;
+    const uint64_t size_;
     const change_mark unmarked_; ///< what belongs in place of the mark; of a file that is extended, once it is known
 };
 
@@ -418,7 +413,7 @@ ZTENSOR_COLD inline result<recovery> recover_by_record(old_file& old, const nati
     }
     ZTENSOR_TRY_ASSIGN(const file record, file::of_handle(handle, os));
     ZTENSOR_TRY(check_owner(old, record));
-    ZTENSOR_TRY_ASSIGN(const std::optional<undo_reader> undo, undo_reader::read(record));
+    ZTENSOR_TRY_ASSIGN(const optional<undo_reader> undo, undo_reader::read(record));
     return undo ? recovering(old, record, *undo).run() : after_no_record(old);
 }
 
@@ -457,11 +452,11 @@ ZTENSOR_COLD inline result<recovery> recover_by(const file_path& path, os_calls&
 // Temporary files that nobody finished, swept away by any calls.
 
 [[nodiscard]] inline bool is_temporary_name(const native_path& name) {
-    const std::string_view pattern = ".ztensor-????????????????.tmp";
+    const string_view pattern = ".ztensor-????????????????.tmp";
     if (name.size() != pattern.size()) {
         return false;
     }
-    for (std::size_t i = 0; i < pattern.size(); ++i) {
+    for (size_t i = 0; i < pattern.size(); ++i) {
         const bool is_digit = (name[i] >= '0' && name[i] <= '9') || (name[i] >= 'a' && name[i] <= 'f');
         if (pattern[i] == '?' ? !is_digit : name[i] != static_cast<native_path::value_type>(pattern[i])) {
             return false;
@@ -473,7 +468,7 @@ ZTENSOR_COLD inline result<recovery> recover_by(const file_path& path, os_calls&
 /// Whether it was there, nobody's, and is gone now. That nobody has it locked says so only of the writers of this host,
 /// where each has locks of its own: what was written to not long ago may be another's.
 ZTENSOR_COLD inline result<bool> remove_if_abandoned(const directory& in, const native_path& name,
-                                                     std::uint64_t least_age_seconds) {
+                                                     uint64_t least_age_seconds) {
     result<output_file> found = output_file::open(in, name, false);
     if (!found) {
         const bool is_nothing =
@@ -485,9 +480,8 @@ ZTENSOR_COLD inline result<bool> remove_if_abandoned(const directory& in, const 
     }
     ZTENSOR_TRY_ASSIGN(const file_status mine, found->status());
     ZTENSOR_TRY_ASSIGN(const bool named, is_still_named(*found, in, name));
-    const std::int64_t age = wall_clock_seconds() - mine.modified_nanoseconds / 1'000'000'000;
-    const bool is_old_enough =
-        least_age_seconds == 0 || (age >= 0 && static_cast<std::uint64_t>(age) >= least_age_seconds);
+    const int64_t age = wall_clock_seconds() - mine.modified_nanoseconds / 1'000'000'000;
+    const bool is_old_enough = least_age_seconds == 0 || (age >= 0 && static_cast<uint64_t>(age) >= least_age_seconds);
     if (!is_old_enough || !named) {
         return false;
     }
@@ -498,16 +492,16 @@ ZTENSOR_COLD inline result<bool> remove_if_abandoned(const directory& in, const 
 }
 
 /// remove_abandoned() by these calls.
-ZTENSOR_COLD inline result<std::size_t> remove_abandoned_by(const file_path& path, std::uint64_t least_age_seconds,
-                                                            os_calls& os) {
+ZTENSOR_COLD inline result<size_t> remove_abandoned_by(const file_path& path, uint64_t least_age_seconds,
+                                                       os_calls& os) {
     ZTENSOR_TRY(check_names_file(path.native()));
     ZTENSOR_TRY_ASSIGN(const directory in, directory::open(path.native(), false, os));
     const auto [names, failure] = os.list(in.place());
     if (failure) {
         return os_failure("can't list the directory", failure);
     }
-    std::size_t count = 0;
-    std::optional<error> first_failure;
+    size_t count = 0;
+    optional<error> first_failure;
     for (const native_path& name : names) {
         result<bool> removed =
             is_temporary_name(name) ? remove_if_abandoned(in, name, least_age_seconds) : result<bool>(false);

@@ -8,6 +8,7 @@
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/codec/digests.hpp>
@@ -22,14 +23,8 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -42,9 +37,9 @@ namespace detail {
 
 /// Blobs that have moved.
 struct moved_blob {
-    std::uint64_t offset;
-    std::uint64_t length;
-    std::uint64_t new_offset = 0;
+    uint64_t offset;
+    uint64_t length;
+    uint64_t new_offset = 0;
 
     [[nodiscard]] friend bool operator<(const moved_blob& a, const moved_blob& b) noexcept {
         return a.offset != b.offset ? a.offset < b.offset : a.length < b.length;
@@ -56,12 +51,12 @@ struct moved_blob {
 
 /// What is to be other than it was.
 struct object_changes {
-    const std::vector<moved_blob>* moved = nullptr; ///< sorted
-    span<const component_record> parts;             ///< of the object, whose blobs may have moved
-    const attributes* new_attributes = nullptr;     ///< null: none
+    const vector<moved_blob>* moved = nullptr;  ///< sorted
+    span<const component_record> parts;         ///< of the object, whose blobs may have moved
+    const attributes* new_attributes = nullptr; ///< null: none
     bool changes_attributes = false;
-    span<const std::string_view> fields_0_1; ///< the keys that are no attributes
-    std::string_view name_0_1;
+    span<const string_view> fields_0_1; ///< the keys that are no attributes
+    string_view name_0_1;
 };
 
 /// The map that comes next, as `rewrite(key, begin, out) -> std::size_t` makes it: that passes over the value of the
@@ -69,8 +64,8 @@ struct object_changes {
 template <class Rewrite>
 void rewrite_map(cbor_cursor& cursor, cbor_encoder& out, const Rewrite& rewrite) {
     cbor_encoder pairs;
-    std::size_t count = 0;
-    for_each_pair(cursor, [&](const std::string& key, std::size_t begin) { count += rewrite(key, begin, pairs); });
+    size_t count = 0;
+    for_each_pair(cursor, [&](const string& key, size_t begin) { count += rewrite(key, begin, pairs); });
     out.begin_map(count);
     out.encoded(pairs.bytes());
 }
@@ -81,7 +76,7 @@ public:
 
     /// 1.x: the map behind the name.
     void rewrite_object(cbor_encoder& out) {
-        rewrite_map(cursor_, out, [&](const std::string& key, std::size_t begin, cbor_encoder& pairs) -> std::size_t {
+        rewrite_map(cursor_, out, [&](const string& key, size_t begin, cbor_encoder& pairs) -> size_t {
             if (key != "components") {
                 cursor_.skip();
                 const bool is_dropped = key == "attributes" && changes_.changes_attributes;
@@ -101,9 +96,9 @@ public:
 
     /// 0.1: the whole map of the tensor.
     void rewrite_tensor(cbor_encoder& out) {
-        const std::optional<std::uint64_t> offset = new_offset(0);
+        const optional<uint64_t> offset = new_offset(0);
         out.begin_indefinite_map();
-        for_each_pair(cursor_, [&](const std::string& key, std::size_t begin) {
+        for_each_pair(cursor_, [&](const string& key, size_t begin) {
             const auto& fields = changes_.fields_0_1;
             const bool is_field = std::find(fields.begin(), fields.end(), key) != fields.end();
             const bytes_view head = cursor_.passed_since(begin);
@@ -132,11 +127,11 @@ public:
 
 private:
     void rewrite_components(cbor_encoder& out) {
-        std::size_t part = 0;
-        rewrite_map(cursor_, out, [&](const std::string&, std::size_t begin, cbor_encoder& parts) -> std::size_t {
+        size_t part = 0;
+        rewrite_map(cursor_, out, [&](const string&, size_t begin, cbor_encoder& parts) -> size_t {
             parts.encoded(cursor_.passed_since(begin));
-            const std::optional<std::uint64_t> offset = new_offset(part++);
-            rewrite_map(cursor_, parts, [&](const std::string& key, std::size_t field, cbor_encoder& fields) {
+            const optional<uint64_t> offset = new_offset(part++);
+            rewrite_map(cursor_, parts, [&](const string& key, size_t field, cbor_encoder& fields) {
                 const bytes_view head = cursor_.passed_since(field);
                 cursor_.skip();
                 if (key == "offset" && offset) {
@@ -145,20 +140,20 @@ private:
                 } else {
                     fields.encoded(cursor_.passed_since(field));
                 }
-                return std::size_t{1};
+                return size_t{1};
             });
             return 1;
         });
     }
 
     /// Where the blob of a part lies now, if it has moved.
-    [[nodiscard]] std::optional<std::uint64_t> new_offset(std::size_t part) const {
+    [[nodiscard]] optional<uint64_t> new_offset(size_t part) const {
         if (changes_.moved == nullptr) {
             return std::nullopt;
         }
         const moved_blob old = {changes_.parts[part].offset, changes_.parts[part].length};
         const auto found = std::lower_bound(changes_.moved->begin(), changes_.moved->end(), old);
-        return found != changes_.moved->end() && *found == old ? std::optional(found->new_offset) : std::nullopt;
+        return found != changes_.moved->end() && *found == old ? optional(found->new_offset) : std::nullopt;
     }
 
     cbor_cursor cursor_;
@@ -184,19 +179,19 @@ public:
 
     /// The elements of `draft` over those of the object.
     ZTENSOR_COLD result<void> replace(const object_record& object, const object_draft& draft) {
-        const std::string_view name = model().text(object.name);
+        const string_view name = model().text(object.name);
         if (result<void> fits = check_fits(object, draft); !fits) {
             return std::move(fits).error().in_object(name);
         }
         const component_record& part = model().components_of(object).data()[0];
         const bytes_view digest = digest_in_file(part);
-        std::string new_digest;
+        string new_digest;
         write_options options;
         options.version(old_.version).threads(threads_);
         writer_core core(std::make_unique<over_old_bytes>(*this, part.offset, part.length), nullptr, options);
         core.file().go_on_at(part.offset);
         result<void> written = core.add_object(
-            name, draft, [&](const object_entry& entry) { new_digest = std::string(entry.components[0].digest()); });
+            name, draft, [&](const object_entry& entry) { new_digest = string(entry.components[0].digest()); });
         if (written && digest.size() != 0) {
             over_old_bytes text(*this, old_.offset_of(digest), digest.size());
             written = text.write(as_bytes(new_digest));
@@ -239,7 +234,7 @@ private:
     /// Writes from an offset on, and keeps the old bytes before the first one.
     class over_old_bytes final : public byte_sink {
     public:
-        over_old_bytes(patching& to, std::uint64_t offset, std::uint64_t length) noexcept
+        over_old_bytes(patching& to, uint64_t offset, uint64_t length) noexcept
             : to_(to), offset_(offset), length_(length) {}
 
         result<void> write(bytes_view bytes) override {
@@ -263,10 +258,10 @@ private:
 
     private:
         patching& to_;
-        std::uint64_t offset_;
-        std::uint64_t length_;
-        std::uint64_t written_ = 0;
-        std::uint32_t crc_ = 0;
+        uint64_t offset_;
+        uint64_t length_;
+        uint64_t written_ = 0;
+        uint32_t crc_ = 0;
     };
 
     [[nodiscard]] const manifest& model() const noexcept { return old_.index(); }
@@ -299,9 +294,9 @@ private:
             draft.shape() != index.shape_of(object)) {
             return unfit("format, role or shape differs");
         }
-        const std::string_view old_type = type_name(index, part);
-        const std::string_view storage = name(source.storage);
-        const std::string_view type = source.type ? std::string_view(*source.type) : storage;
+        const string_view old_type = type_name(index, part);
+        const string_view storage = name(source.storage);
+        const string_view type = source.type ? string_view(*source.type) : storage;
         if (source.stored || storage != dtype_name(index, part) || type != (old_type.empty() ? storage : old_type)) {
             return unfit("its type differs");
         }
@@ -316,14 +311,14 @@ private:
     }
 
     result<void> check_digest(const component_record& part, const store& how) const {
-        constexpr std::size_t crc32c_text_bytes = 17;
-        constexpr std::size_t sha256_text_bytes = 71;
+        constexpr size_t crc32c_text_bytes = 17;
+        constexpr size_t sha256_text_bytes = 71;
         if (!part.digest_text.is_present()) {
             return how.digest_ == ztensor::digest::none ? result<void>() : unfit("there is no room for a digest");
         }
-        const std::size_t new_length = how.digest_ == ztensor::digest::crc32c   ? crc32c_text_bytes
-                                       : how.digest_ == ztensor::digest::sha256 ? sha256_text_bytes
-                                                                                : 0;
+        const size_t new_length = how.digest_ == ztensor::digest::crc32c   ? crc32c_text_bytes
+                                  : how.digest_ == ztensor::digest::sha256 ? sha256_text_bytes
+                                                                           : 0;
         const bool is_same = parse_digest(model().text(part.digest_text)).algorithm == how.digest_;
         return is_same && new_length != 0 && digest_in_file(part).size() == new_length
                    ? result<void>()
@@ -331,7 +326,7 @@ private:
     }
 
     [[nodiscard]] bool is_shared(const component_record& part) const {
-        std::size_t owners = 0;
+        size_t owners = 0;
         for (const object_record& object : model().objects) {
             for (const component_record& each : model().components_of(object)) {
                 owners += each.offset == part.offset && each.length == part.length && part.length != 0 ? 1u : 0u;
@@ -340,7 +335,7 @@ private:
         return owners > 1;
     }
 
-    result<void> keep_old(std::uint64_t offset, std::uint64_t length) {
+    result<void> keep_old(uint64_t offset, uint64_t length) {
         if (record_ == nullptr) {
             ZTENSOR_TRY_ASSIGN(const undo_facts facts, undo_facts_of(old_, old_.source().size() - change_mark_bytes));
             ZTENSOR_TRY_ASSIGN(std::unique_ptr<undo_log> made, undo_log::create(old_.place, facts, sync_));
@@ -394,9 +389,9 @@ private:
     old_file& old_;
     sync_level sync_;
     unsigned threads_;
-    std::uint64_t process_;
-    std::unique_ptr<undo_log> record_;       ///< once something is overwritten
-    std::vector<undo_new_piece> new_pieces_; ///< which differ in where they begin
+    uint64_t process_;
+    std::unique_ptr<undo_log> record_;  ///< once something is overwritten
+    vector<undo_new_piece> new_pieces_; ///< which differ in where they begin
     bool is_open_ = true;
     bool has_failed_ = false; ///< while writing
 };

@@ -10,6 +10,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>
@@ -24,14 +25,8 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -55,15 +50,15 @@ public:
 
     [[nodiscard]] bool would_destroy(const file& source) const override { return to_->would_destroy(source); }
 
-    [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
-    [[nodiscard]] std::string digest_text() const { return digester_.text(); }
+    [[nodiscard]] uint64_t size_bytes() const noexcept { return size_bytes_; }
+    [[nodiscard]] string digest_text() const { return digester_.text(); }
 
 private:
-    [[nodiscard]] bool holds(std::uint64_t offset, bytes_view bytes) override { return to_->holds(offset, bytes); }
+    [[nodiscard]] bool holds(uint64_t offset, bytes_view bytes) override { return to_->holds(offset, bytes); }
 
     std::unique_ptr<byte_sink> to_;
     digester digester_;
-    std::uint64_t size_bytes_ = 0;
+    uint64_t size_bytes_ = 0;
 };
 
 /// The shards that blobs go into. All but the last are complete, and none is published before the file itself is
@@ -73,7 +68,7 @@ public:
     /// Beside the file of that path. Errors: invalid_argument.
     ZTENSOR_COLD static result<std::unique_ptr<shard_files>> make(const file_path& root, const write_options& options,
                                                                   os_calls& os = operating_system()) {
-        constexpr std::string_view ending = ".zt";
+        constexpr string_view ending = ".zt";
         const native_path path = root.native();
         const native_path tail(ending.begin(), ending.end());
         if (path.size() <= tail.size() || path.compare(path.size() - tail.size(), tail.size(), tail) != 0) {
@@ -82,13 +77,13 @@ public:
         return std::unique_ptr<shard_files>(new shard_files(path.substr(0, path.size() - tail.size()), options, os));
     }
 
-    [[nodiscard]] std::uint64_t most_bytes() const noexcept { return options_.shard_bytes_; }
-    [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
-    [[nodiscard]] byte_sink& shard(std::uint32_t number) noexcept { return *all_[number - 1]; }
+    [[nodiscard]] uint64_t most_bytes() const noexcept { return options_.shard_bytes_; }
+    [[nodiscard]] uint32_t count() const noexcept { return static_cast<uint32_t>(all_.size()); }
+    [[nodiscard]] byte_sink& shard(uint32_t number) noexcept { return *all_[number - 1]; }
 
     /// Errors: as file_writer::open().
     ZTENSOR_COLD result<void> open_next() {
-        const std::string tail = "-" + shard_name(count() + 1) + ".zt";
+        const string tail = "-" + shard_name(count() + 1) + ".zt";
         const native_path path = stem_ + native_path(tail.begin(), tail.end());
         ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> file, create_sink(path, options_, os_));
         all_.push_back(std::make_unique<shard_sink>(std::move(file), options_.shard_digest_));
@@ -112,14 +107,14 @@ public:
         return false;
     }
 
-    [[nodiscard]] std::uint64_t most_table_bytes() const noexcept {
-        constexpr std::uint64_t most_entry_bytes = 160;
-        return (count() + std::uint64_t{1}) * most_entry_bytes;
+    [[nodiscard]] uint64_t most_table_bytes() const noexcept {
+        constexpr uint64_t most_entry_bytes = 160;
+        return (count() + uint64_t{1}) * most_entry_bytes;
     }
 
     ZTENSOR_COLD void encode_table(cbor_encoder& out) const {
         out.begin_map(all_.size());
-        for (std::uint32_t i = 0; i < count(); ++i) { // whose names are in order: all have as many digits, or more
+        for (uint32_t i = 0; i < count(); ++i) { // whose names are in order: all have as many digits, or more
             out.text(shard_name(i + 1));
             out.begin_map(2);
             out.text("size");
@@ -136,7 +131,7 @@ private:
     native_path stem_; ///< of the file's path: without ".zt"
     write_options options_;
     os_calls& os_;
-    std::vector<std::unique_ptr<shard_sink>> all_;
+    vector<std::unique_ptr<shard_sink>> all_;
 };
 
 // -- section writer
@@ -185,7 +180,7 @@ public:
     }
 
     /// Pads to where the next blob starts, in the next shard if `bytes` are too many for this one, and returns that.
-    ZTENSOR_NOINLINE result<std::uint64_t> begin_blob(std::uint64_t bytes = 0) {
+    ZTENSOR_NOINLINE result<uint64_t> begin_blob(uint64_t bytes = 0) {
         if (shards_ != nullptr) {
             ZTENSOR_TRY(make_room_in_shards(bytes));
         }
@@ -193,22 +188,22 @@ public:
     }
 
     /// The same in the file that is being written.
-    ZTENSOR_NOINLINE result<std::uint64_t> begin_aligned() {
-        const std::optional<std::uint64_t> offset = checked_align(position_, alignment_bytes_);
+    ZTENSOR_NOINLINE result<uint64_t> begin_aligned() {
+        const optional<uint64_t> offset = checked_align(position_, alignment_bytes_);
         if (!offset) {
             return fail(errc::too_large_for_host, "the file would take more than 2^64 bytes");
         }
-        static std::byte zeros[4096]; // never written; constants would take as much of every object file
+        static byte zeros[4096]; // never written; constants would take as much of every object file
         while (position_ < *offset) {
-            const auto piece = static_cast<std::size_t>((std::min<std::uint64_t>)(*offset - position_, sizeof zeros));
+            const auto piece = static_cast<size_t>((std::min<uint64_t>)(*offset - position_, sizeof zeros));
             ZTENSOR_TRY(write({zeros, piece}));
         }
         return *offset;
     }
 
     /// What is written next is to stand at that place of the file.
-    void go_on_at(std::uint64_t position) noexcept { position_ = position; }
-    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+    void go_on_at(uint64_t position) noexcept { position_ = position; }
+    [[nodiscard]] uint64_t position() const noexcept { return position_; }
 
     /// Whether what is copied from that source would be lost by writing on.
     [[nodiscard]] ZTENSOR_COLD bool would_destroy(const byte_source& source) const {
@@ -219,11 +214,9 @@ public:
 
     /// The sink of what is being written: the file's own, or that of a shard.
     [[nodiscard]] byte_sink& target() noexcept { return sink_of(shard_); }
-    [[nodiscard]] byte_sink& sink_of(std::uint32_t shard) noexcept {
-        return shard == 0 ? *sink_ : shards_->shard(shard);
-    }
+    [[nodiscard]] byte_sink& sink_of(uint32_t shard) noexcept { return shard == 0 ? *sink_ : shards_->shard(shard); }
     /// So many bytes have gone into target() by other ways than write().
-    void has_written(std::uint64_t bytes) noexcept { position_ += bytes; }
+    void has_written(uint64_t bytes) noexcept { position_ += bytes; }
 
     /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
     result<void> prepare(const store& how) {
@@ -231,12 +224,12 @@ public:
     }
 
     /// At the offset where its blob begins. `how` has been prepared for.
-    [[nodiscard]] blob_writer writer_at(std::uint64_t offset, const store& how) noexcept {
+    [[nodiscard]] blob_writer writer_at(uint64_t offset, const store& how) noexcept {
         return writer_with(algorithm_for(how), offset, how);
     }
 
     /// What is known of a blob once it is written.
-    void complete(component_entry& entry, std::uint64_t offset, const blob_writer& blob) {
+    void complete(component_entry& entry, uint64_t offset, const blob_writer& blob) {
         set_position(entry, {offset, shard_});
         entry.length = blob.stored_bytes();
         entry.encoding = name(blob.encoding());
@@ -282,7 +275,7 @@ public:
             return {};
         }
         if (copied_blobs_ != nullptr) {
-            std::string stated = std::string(stored.encoding).append(1, ' ').append(stored.digest);
+            string stated = string(stored.encoding).append(1, ' ').append(stored.digest);
             if (!copied_blobs_->checked.emplace(place_of(stored), std::move(stated)).second) {
                 return {};
             }
@@ -291,7 +284,7 @@ public:
     }
 
     /// A range of bytes as they are, where the last one ended.
-    ZTENSOR_COLD result<void> copy_range(const byte_source& source, std::uint64_t offset, std::uint64_t length) {
+    ZTENSOR_COLD result<void> copy_range(const byte_source& source, uint64_t offset, uint64_t length) {
         stored_component range;
         range.source = &source;
         range.offset = offset;
@@ -307,7 +300,7 @@ public:
     void end_copying(copied_blobs* of_outer_copy) noexcept { copied_blobs_ = of_outer_copy; }
 
 private:
-    static constexpr std::uint64_t most_piece_bytes = std::uint64_t{1} << 20; ///< of a blob that is read and copied
+    static constexpr uint64_t most_piece_bytes = uint64_t{1} << 20; ///< of a blob that is read and copied
 
     [[nodiscard]] static blob_place place_of(const stored_component& stored) noexcept {
         return {address_of(stored.source), stored.offset, stored.length};
@@ -320,7 +313,7 @@ private:
         entry.shard = position.shard;
     }
 
-    [[nodiscard]] blob_writer writer_with(digest algorithm, std::uint64_t offset, const store& how) noexcept {
+    [[nodiscard]] blob_writer writer_with(digest algorithm, uint64_t offset, const store& how) noexcept {
         blob_encoder* const encoder = how.encoding_ != encoding::raw ? begun_encoder(how) : nullptr;
         return {target(), offset, how.is_big_endian_, encoder, algorithm, is_version_2_};
     }
@@ -336,7 +329,7 @@ private:
     }
 
     result<void> encode_here(const blob_content& content, const store& how, digest algorithm, component_entry& entry) {
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, begin_blob(content.bytes.size()));
+        ZTENSOR_TRY_ASSIGN(const uint64_t offset, begin_blob(content.bytes.size()));
         target().expect(content.bytes.size());
         blob_writer blob = writer_with(algorithm, offset, how);
         ZTENSOR_TRY(blob.append(content, true));
@@ -345,14 +338,14 @@ private:
     }
 
     result<void> copy_here(const stored_component& stored, component_entry& entry) {
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, begin_blob(stored.length));
+        ZTENSOR_TRY_ASSIGN(const uint64_t offset, begin_blob(stored.length));
         set_position(entry, {offset, shard_});
         return copy_bytes(stored);
     }
 
     /// Digests all of a blob of another file, as the entry needs it unless that keeps the digest it has. Gives its XXH3
     /// where version 2 is written.
-    ZTENSOR_COLD result<std::uint64_t> look_at(const stored_component& stored, component_entry& entry) {
+    ZTENSOR_COLD result<uint64_t> look_at(const stored_component& stored, component_entry& entry) {
         digester wanted(stored.new_digest.value_or(digest::none));
         digest_memory xxh3;
         xxh3_start(xxh3);
@@ -363,7 +356,7 @@ private:
             }
             return true;
         }));
-        const std::uint64_t hash = xxh3_value(xxh3);
+        const uint64_t hash = xxh3_value(xxh3);
         if (!entry.copied_digest) {
             entry.own_digest = stored.new_digest ? wanted.text() : text_of_xxh3(hash);
         }
@@ -371,14 +364,14 @@ private:
     }
 
     /// At most `most_bytes` of a blob of another file, from its byte `at` on; `buffer` is made when it is first needed.
-    static result<bytes_view> read_piece(const stored_component& stored, std::uint64_t at, std::uint64_t most_bytes,
+    static result<bytes_view> read_piece(const stored_component& stored, uint64_t at, uint64_t most_bytes,
                                          byte_buffer& buffer) {
         if (!buffer.is_allocated() &&
-            !buffer.allocate(static_cast<std::size_t>((std::min)(stored.length, most_piece_bytes)))) {
+            !buffer.allocate(static_cast<size_t>((std::min)(stored.length, most_piece_bytes)))) {
             return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
         }
-        const auto size = static_cast<std::size_t>((std::min)(stored.length - at, most_bytes));
-        const span<std::byte> piece = buffer.writable_bytes().first(size);
+        const auto size = static_cast<size_t>((std::min)(stored.length - at, most_bytes));
+        const span<byte> piece = buffer.writable_bytes().first(size);
         ZTENSOR_TRY(in_component(
             in_object(in_file(stored.source->read_at(stored.offset + at, piece), stored.path), stored.object),
             stored.role));
@@ -389,7 +382,7 @@ private:
     template <class Take>
     static result<void> read_pieces(const stored_component& stored, const Take& take) {
         byte_buffer buffer;
-        for (std::uint64_t at = 0; at < stored.length;) {
+        for (uint64_t at = 0; at < stored.length;) {
             ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, most_piece_bytes, buffer));
             if (!take(piece)) {
                 return {};
@@ -404,14 +397,14 @@ private:
     result<void> copy_bytes(const stored_component& stored) {
         const file* const in_file = stored.source->as_file();
         byte_buffer buffer;
-        for (std::uint64_t at = 0; at < stored.length;) {
-            std::uint64_t moved = 0;
+        for (uint64_t at = 0; at < stored.length;) {
+            uint64_t moved = 0;
             if (in_file != nullptr) {
                 ZTENSOR_TRY_ASSIGN(moved, target().append_file(*in_file, stored.offset + at, stored.length - at));
                 has_written(moved);
             }
             if (moved == 0) {
-                const std::uint64_t left_of_piece = most_piece_bytes - position_ % most_piece_bytes;
+                const uint64_t left_of_piece = most_piece_bytes - position_ % most_piece_bytes;
                 ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, left_of_piece, buffer));
                 ZTENSOR_TRY(write(piece));
                 moved = piece.size();
@@ -470,7 +463,7 @@ private:
 
     /// A raw blob for version 2. What it holds is known by its digest, if it is of version 2, too, and else looked at.
     ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
-        std::optional<std::uint64_t> hash = stated_xxh3(stored);
+        optional<uint64_t> hash = stated_xxh3(stored);
         if (!hash) {
             ZTENSOR_TRY_ASSIGN(hash, look_at(stored, entry));
         }
@@ -499,9 +492,9 @@ private:
         return compared.is_same();
     }
 
-    ZTENSOR_COLD result<void> make_room_in_shards(std::uint64_t bytes) {
-        const std::uint64_t begin = checked_align(position_, alignment_bytes_).value_or(~std::uint64_t{0});
-        const std::uint64_t most = shards_->most_bytes();
+    ZTENSOR_COLD result<void> make_room_in_shards(uint64_t bytes) {
+        const uint64_t begin = checked_align(position_, alignment_bytes_).value_or(~uint64_t{0});
+        const uint64_t most = shards_->most_bytes();
         // One that was just begun takes whatever comes.
         const bool has_room = begin <= most && footer_bytes_2 <= most - begin && bytes <= most - begin - footer_bytes_2;
         if (shard_ != 0 && has_room) {
@@ -510,17 +503,17 @@ private:
         ZTENSOR_TRY(end_shards());
         ZTENSOR_TRY(shards_->open_next());
         shard_ = shards_->count();
-        position_in_root_ = std::exchange(position_, std::uint64_t{0});
+        position_in_root_ = std::exchange(position_, uint64_t{0});
         return write(as_bytes(magic_2));
     }
 
     std::unique_ptr<byte_sink> sink_; ///< null once closed
     bool is_version_2_;
-    std::uint64_t alignment_bytes_;
-    std::uint64_t position_ = 0;          ///< in what target() writes
+    uint64_t alignment_bytes_;
+    uint64_t position_ = 0;               ///< in what target() writes
     std::unique_ptr<shard_files> shards_; ///< null: there are to be none
-    std::uint32_t shard_ = 0;             ///< the number of the one that is being written; 0, the file itself
-    std::uint64_t position_in_root_ = 0;  ///< while a shard is being written
+    uint32_t shard_ = 0;                  ///< the number of the one that is being written; 0, the file itself
+    uint64_t position_in_root_ = 0;       ///< while a shard is being written
     unsigned threads_;
     std::unique_ptr<blob_encoder> encoder_; ///< once there is something to compress
     copied_blobs* copied_blobs_ = nullptr;  ///< the caller's, while a file is copied

@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/part_rules.hpp>
@@ -21,13 +22,8 @@
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -38,8 +34,8 @@ namespace detail {
 // Weights quantized in groups, of 1.2 in the words of version 2. SPEC.md section 5.4 and section 13.
 
 /// "u32" for u32 and i32: what zt.quant_group/1 calls a word.
-[[nodiscard]] inline std::string_view unsigned_word(dtype word) noexcept {
-    constexpr std::string_view words[] = {"u8", "u16", "", "u32", "", "", "", "u64"};
+[[nodiscard]] inline string_view unsigned_word(dtype word) noexcept {
+    constexpr string_view words[] = {"u8", "u16", "", "u32", "", "", "", "u64"};
     return words[width_bytes(word) - 1];
 }
 
@@ -48,8 +44,8 @@ namespace detail {
 /// Errors: not_expressible.
 ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters, const shape& dimensions,
                                                  attributes& into) {
-    constexpr std::string_view allowed_bits = "234568";
-    const std::optional<packing> packed = parse_packing(parameters.packing_name);
+    constexpr string_view allowed_bits = "234568";
+    const optional<packing> packed = parse_packing(parameters.packing_name);
     const bool has_bits =
         parameters.bits < 10 && allowed_bits.find(static_cast<char>('0' + parameters.bits)) != std::string_view::npos;
     if (!has_bits) {
@@ -72,7 +68,7 @@ ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters,
     packing_map.unsigned_integer(packed->per_word);
     into.set("bits", parameters.bits)
         .set("group_size", parameters.group_size)
-        .set("axis", static_cast<std::uint64_t>(dimensions.rank() - 1))
+        .set("axis", static_cast<uint64_t>(dimensions.rank() - 1))
         .set("scale_form", "f32_factors");
     cbor_encoder zero_point_map;
     zero_point_map.begin_map(2);
@@ -91,8 +87,8 @@ ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters,
 // SPEC.md section 8.3.
 
 /// Elements of `width` bytes as a file holds them.
-[[nodiscard]] inline std::vector<std::byte> little_endian_bytes(bytes_view host_order, std::size_t width) {
-    std::vector<std::byte> bytes(host_order.begin(), host_order.end());
+[[nodiscard]] inline vector<byte> little_endian_bytes(bytes_view host_order, size_t width) {
+    vector<byte> bytes(host_order.begin(), host_order.end());
     if (!host_is_little_endian) {
         swap_elements(bytes, width);
     }
@@ -100,17 +96,17 @@ ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters,
 }
 
 /// indptr, then indices, then the values.
-[[nodiscard]] inline std::vector<std::byte> csr_in_one_blob(bytes_view indptr, bytes_view indices, bytes_view values,
-                                                            std::size_t value_swap_width) {
-    std::vector<std::byte> blob;
+[[nodiscard]] inline vector<byte> csr_in_one_blob(bytes_view indptr, bytes_view indices, bytes_view values,
+                                                  size_t value_swap_width) {
+    vector<byte> blob;
     blob.reserve(indptr.size() + indices.size() + values.size());
     blob.insert(blob.end(), indptr.begin(), indptr.end());
     blob.insert(blob.end(), indices.begin(), indices.end());
     blob.insert(blob.end(), values.begin(), values.end());
     if (!host_is_little_endian) {
-        const span<std::byte> all(blob);
-        const std::size_t values_at = indptr.size() + indices.size();
-        swap_elements(all.first(values_at), sizeof(std::uint64_t));
+        const span<byte> all(blob);
+        const size_t values_at = indptr.size() + indices.size();
+        swap_elements(all.first(values_at), sizeof(uint64_t));
         swap_elements(all.subspan(values_at), value_swap_width);
     }
     return blob;
@@ -118,16 +114,16 @@ ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters,
 
 /// For each entry its coordinates, then its value. `coords` holds all coordinates of dimension 0, then of dimension 1,
 /// and so on.
-[[nodiscard]] inline std::vector<std::byte> coo_in_one_blob(std::size_t rank, bytes_view coords, bytes_view values,
-                                                            std::size_t value_swap_width) {
-    constexpr std::size_t index_bytes = sizeof(std::uint64_t);
-    const std::size_t entries = coords.size() / index_bytes / rank;
-    const std::size_t value_bytes = entries != 0 ? values.size() / entries : 0;
-    std::vector<std::byte> blob(coords.size() + values.size());
-    std::byte* at = blob.data();
-    for (std::size_t entry = 0; entry < entries; ++entry) {
-        for (std::size_t axis = 0; axis < rank; ++axis, at += index_bytes) {
-            std::uint64_t coordinate = 0;
+[[nodiscard]] inline vector<byte> coo_in_one_blob(size_t rank, bytes_view coords, bytes_view values,
+                                                  size_t value_swap_width) {
+    constexpr size_t index_bytes = sizeof(uint64_t);
+    const size_t entries = coords.size() / index_bytes / rank;
+    const size_t value_bytes = entries != 0 ? values.size() / entries : 0;
+    vector<byte> blob(coords.size() + values.size());
+    byte* at = blob.data();
+    for (size_t entry = 0; entry < entries; ++entry) {
+        for (size_t axis = 0; axis < rank; ++axis, at += index_bytes) {
+            uint64_t coordinate = 0;
             std::memcpy(&coordinate, coords.data() + (axis * entries + entry) * index_bytes, index_bytes);
             store_little(coordinate, at, index_bytes);
         }
@@ -148,17 +144,17 @@ ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters,
 /// A draft, and the one blob in which 0.1 keeps its parts.
 struct typed_draft {
     object_draft draft;
-    std::vector<std::byte> one_blob;
+    vector<byte> one_blob;
 };
 
 /// `indptr` is null for sparse_coo, whose `indices` are coordinates. Errors: sparse_shape, sparse_size, sparse_indptr,
 /// sparse_index, sparse_order, sparse_dtype.
 ZTENSOR_COLD inline result<typed_draft> draft_sparse(format_version version, const shape& dimensions,
-                                                     const typed_bytes& values, std::size_t value_bytes,
+                                                     const typed_bytes& values, size_t value_bytes,
                                                      const typed_bytes& indices, const typed_bytes* indptr,
                                                      const store& how) {
     const bool is_csr = indptr != nullptr;
-    const std::size_t count = values.bytes.size() / value_bytes;
+    const size_t count = values.bytes.size() / value_bytes;
     ZTENSOR_TRY(is_csr ? check_csr(dimensions, count, indices.bytes, indptr->bytes, indices.storage)
                        : check_coo(dimensions, count, indices.bytes, indices.storage));
     if (version == format_version::v2) {
@@ -182,7 +178,7 @@ ZTENSOR_COLD inline result<typed_draft> draft_sparse(format_version version, con
     if (indices.storage != dtype::u64) {
         return fail(errc::sparse_dtype, "version 0.1 keeps indices as u64 and nothing else");
     }
-    const std::size_t width = width_bytes(values.storage);
+    const size_t width = width_bytes(values.storage);
     typed_draft out{std::move(draft), is_csr ? csr_in_one_blob(indptr->bytes, indices.bytes, values.bytes, width)
                                              : coo_in_one_blob(dimensions.rank(), indices.bytes, values.bytes, width)};
     out.draft.component_bytes("data", values.storage, out.one_blob, how.has_type_ ? how : store(how).type(values.type));

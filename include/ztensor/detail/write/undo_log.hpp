@@ -7,6 +7,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/os/calls.hpp>
@@ -20,15 +21,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -40,12 +35,12 @@ namespace detail {
 
 /// The record of the file of that name: ".ztensor-<16 hex digits>.undo", in the same directory.
 [[nodiscard]] ZTENSOR_COLD inline native_path undo_name(const native_path& target) {
-    std::uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
+    uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
     for (const auto unit : target) {
-        hash = (hash ^ static_cast<std::uint16_t>(static_cast<std::make_unsigned_t<native_path::value_type>>(unit))) *
+        hash = (hash ^ static_cast<uint16_t>(static_cast<std::make_unsigned_t<native_path::value_type>>(unit))) *
                0x100000001b3u;
     }
-    const std::string name = ".ztensor-" + sixteen_digits(hash) + ".undo";
+    const string name = ".ztensor-" + sixteen_digits(hash) + ".undo";
     return native_path(name.begin(), name.end());
 }
 
@@ -53,8 +48,8 @@ namespace detail {
 /// of the file, to root, or to this process, and no more people can write to it than to the file. A record of anybody
 /// else would tell us to write his bytes: in a folder of several people, such as /tmp, anybody can put one there.
 [[nodiscard]] inline bool is_trusted_record(const file_status& record, const file_status& file) noexcept {
-    constexpr std::uint32_t root = 0;
-    constexpr std::uint32_t writable_by_others = 0022;
+    constexpr uint32_t root = 0;
+    constexpr uint32_t writable_by_others = 0022;
     return (record.owner == file.owner || record.owner == root || record.owner == process_user()) &&
            (record.permissions & writable_by_others & ~file.permissions) == 0;
 }
@@ -82,32 +77,32 @@ namespace detail {
 // complete, whatever it is, and is never written to.
 
 /// What stands in a file while it is changed.
-inline constexpr std::size_t change_mark_bytes = 8;
-using change_mark = std::array<std::byte, change_mark_bytes>;
+inline constexpr size_t change_mark_bytes = 8;
+using change_mark = std::array<byte, change_mark_bytes>;
 
-inline constexpr std::string_view undo_magic = "ZTUNDO02";
-inline constexpr std::string_view undo_magic_1 = "ZTUNDO01"; ///< of earlier releases, which knew a file by its inode
-inline constexpr std::size_t change_mark_count_at = 4;       ///< in the mark, how many old pieces the record holds
-inline constexpr unsigned most_counted_pieces = 255;         ///< where there are more, so many are counted
-inline constexpr std::size_t undo_head_bytes = 8 + 3 * 8 + 2 * change_mark_bytes + 2 * 4;
-inline constexpr std::size_t undo_piece_head_bytes = 2 * 8;
-inline constexpr std::size_t undo_state_head_bytes = 2 * 8 + change_mark_bytes; ///< of what the commit holds
-inline constexpr std::size_t undo_new_piece_bytes = 2 * 8 + 4;  ///< of a piece that was overwritten, in the commit
-inline constexpr std::uint64_t undo_commit = ~std::uint64_t{0}; ///< in place of an offset
+inline constexpr string_view undo_magic = "ZTUNDO02";
+inline constexpr string_view undo_magic_1 = "ZTUNDO01"; ///< of earlier releases, which knew a file by its inode
+inline constexpr size_t change_mark_count_at = 4;       ///< in the mark, how many old pieces the record holds
+inline constexpr unsigned most_counted_pieces = 255;    ///< where there are more, so many are counted
+inline constexpr size_t undo_head_bytes = 8 + 3 * 8 + 2 * change_mark_bytes + 2 * 4;
+inline constexpr size_t undo_piece_head_bytes = 2 * 8;
+inline constexpr size_t undo_state_head_bytes = 2 * 8 + change_mark_bytes; ///< of what the commit holds
+inline constexpr size_t undo_new_piece_bytes = 2 * 8 + 4; ///< of a piece that was overwritten, in the commit
+inline constexpr uint64_t undo_commit = ~uint64_t{0};     ///< in place of an offset
 
 /// Of bytes that follow others with the sum `before`.
-[[nodiscard]] inline std::uint32_t undo_sum(bytes_view bytes, std::uint32_t before = 0) noexcept {
+[[nodiscard]] inline uint32_t undo_sum(bytes_view bytes, uint32_t before = 0) noexcept {
     return ~crc32c_update(~before, bytes);
 }
 
 /// Calls `look(offset, bytes) -> result<bool>` with bytes of a source, piece by piece, until one is false. Whether all
 /// were true.
 template <class Source, class Look>
-result<bool> for_all_pieces(const Source& source, std::uint64_t offset, std::uint64_t length, const Look& look) {
-    constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
-    std::vector<std::byte> piece;
-    for (std::uint64_t at = 0; at < length; at += piece.size()) {
-        piece.resize(static_cast<std::size_t>((std::min)(length - at, piece_bytes)));
+result<bool> for_all_pieces(const Source& source, uint64_t offset, uint64_t length, const Look& look) {
+    constexpr uint64_t piece_bytes = uint64_t{1} << 20;
+    vector<byte> piece;
+    for (uint64_t at = 0; at < length; at += piece.size()) {
+        piece.resize(static_cast<size_t>((std::min)(length - at, piece_bytes)));
         ZTENSOR_TRY(source.read_at(offset + at, piece));
         ZTENSOR_TRY_ASSIGN(const bool is_so, look(offset + at, piece));
         if (!is_so) {
@@ -129,12 +124,12 @@ result<bool> for_all_pieces(const Source& source, std::uint64_t offset, std::uin
 
 /// The file as it was.
 struct undo_facts {
-    std::uint64_t old_bytes = 0;
-    std::uint64_t manifest_offset = 0;
-    std::uint64_t mark_offset = 0;
+    uint64_t old_bytes = 0;
+    uint64_t manifest_offset = 0;
+    uint64_t mark_offset = 0;
     change_mark unmarked = {}; ///< what belongs in place of the mark, as far as it is known
     change_mark mark = {};
-    std::uint32_t manifest_crc = 0; ///< of all from the manifest to the end
+    uint32_t manifest_crc = 0; ///< of all from the manifest to the end
 
     /// Whether the file becomes longer, and keeps its bytes.
     [[nodiscard]] bool extends() const noexcept { return mark_offset == old_bytes; }
@@ -142,9 +137,9 @@ struct undo_facts {
 
 /// A piece that was overwritten, as it is now.
 struct undo_new_piece {
-    std::uint64_t offset;
-    std::uint64_t length;
-    std::uint32_t crc;
+    uint64_t offset;
+    uint64_t length;
+    uint32_t crc;
 };
 
 /// Never removes the record by itself: whoever could not undo needs it.
@@ -153,7 +148,7 @@ public:
     /// On the disk when it returns, unless `sync` is none. Fails with errc::busy if there is one already.
     ZTENSOR_COLD static result<std::unique_ptr<undo_log>> create(const located_file& target, const undo_facts& facts,
                                                                  sync_level sync) {
-        constexpr std::uint32_t only_for_the_owner = 0600;
+        constexpr uint32_t only_for_the_owner = 0600;
         // Memory first: a file that was made and that nobody holds would stay.
         std::unique_ptr<undo_log> record(new undo_log(undo_name(target.name), facts, sync));
         result<output_file> made = output_file::create(target.in, record->name(), only_for_the_owner);
@@ -188,18 +183,18 @@ public:
     }
 
     /// Adds `length` bytes of the file as they are now, which may be changed when this returns.
-    ZTENSOR_COLD result<void> add(const byte_source& old, std::uint64_t offset, std::uint64_t length) {
-        std::byte head[undo_piece_head_bytes];
+    ZTENSOR_COLD result<void> add(const byte_source& old, uint64_t offset, uint64_t length) {
+        byte head[undo_piece_head_bytes];
         store_little(offset, head, 8);
         store_little(length, head + 8, 8);
-        std::uint32_t crc = undo_sum({head, sizeof head});
+        uint32_t crc = undo_sum({head, sizeof head});
         ZTENSOR_TRY(file_->append({head, sizeof head}));
-        ZTENSOR_TRY(for_all_pieces(old, offset, length, [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+        ZTENSOR_TRY(for_all_pieces(old, offset, length, [&](uint64_t, bytes_view bytes) -> result<bool> {
             crc = undo_sum(bytes, crc);
             ZTENSOR_TRY(file_->append(bytes));
             return true;
         }));
-        std::byte tail[4];
+        byte tail[4];
         store_little(crc, tail, 4);
         size_bytes_ += sizeof head + length + sizeof tail;
         return sync_after(file_->append({tail, sizeof tail}));
@@ -212,8 +207,8 @@ public:
 
     /// Counts in the mark a piece that add() has made safe: a record that lost it is found out. Nothing waits for that.
     ZTENSOR_COLD result<void> count_piece(output_file& target) {
-        std::byte& count = facts_.mark[change_mark_count_at];
-        count = static_cast<std::byte>((std::min)(std::to_integer<unsigned>(count) + 1, most_counted_pieces));
+        byte& count = facts_.mark[change_mark_count_at];
+        count = static_cast<byte>((std::min)(std::to_integer<unsigned>(count) + 1, most_counted_pieces));
         return put_mark(target, facts_.mark, false);
     }
 
@@ -224,16 +219,16 @@ public:
 
     /// Ends it: all of the new state is on the disk, but for the mark and its `last` bytes. Whoever finds the record
     /// completes the new state, in which `unmarked` belongs in place of the mark.
-    ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last, const change_mark& unmarked) {
+    ZTENSOR_COLD result<void> commit(uint64_t new_bytes, bytes_view last, const change_mark& unmarked) {
         facts_.unmarked = unmarked;
         return commit(new_bytes, last, span<const undo_new_piece>());
     }
     /// The same where pieces were overwritten.
-    ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last, span<const undo_new_piece> pieces) {
-        const std::size_t length = undo_state_head_bytes + last.size() + pieces.size() * undo_new_piece_bytes;
-        std::vector<std::byte> piece(undo_piece_head_bytes + length + 4);
-        std::byte* next = piece.data();
-        const auto put = [&next](std::uint64_t value, std::size_t bytes) {
+    ZTENSOR_COLD result<void> commit(uint64_t new_bytes, bytes_view last, span<const undo_new_piece> pieces) {
+        const size_t length = undo_state_head_bytes + last.size() + pieces.size() * undo_new_piece_bytes;
+        vector<byte> piece(undo_piece_head_bytes + length + 4);
+        byte* next = piece.data();
+        const auto put = [&next](uint64_t value, size_t bytes) {
             store_little(value, next, bytes);
             next += bytes;
         };
@@ -291,7 +286,7 @@ private:
     }
 
     ZTENSOR_COLD result<void> write_head() {
-        std::byte head[undo_head_bytes];
+        byte head[undo_head_bytes];
         std::copy(as_bytes(undo_magic).begin(), as_bytes(undo_magic).end(), head);
         store_little(facts_.old_bytes, head + 8, 8);
         store_little(facts_.manifest_offset, head + 16, 8);
@@ -303,11 +298,11 @@ private:
         return sync_after(file_->append({head, sizeof head}));
     }
 
-    std::optional<output_file> file_;
+    optional<output_file> file_;
     native_path name_;
     undo_facts facts_;
     sync_level sync_;
-    std::uint64_t size_bytes_ = undo_head_bytes; ///< less the commit
+    uint64_t size_bytes_ = undo_head_bytes; ///< less the commit
     bool has_commit_ = false;
 };
 
@@ -317,16 +312,16 @@ class undo_reader {
 public:
     /// Where old bytes lie in the record, and where in the file they lay.
     struct piece {
-        std::uint64_t offset;
-        std::uint64_t length;
-        std::uint64_t at;
+        uint64_t offset;
+        uint64_t length;
+        uint64_t at;
     };
 
     /// Nothing for a record that was not completed: then nothing of the file was changed. Errors: undo_record_refused
     /// for one of an earlier release, io_error, file_changed, out_of_memory.
-    ZTENSOR_COLD static result<std::optional<undo_reader>> read(const file& record) {
-        std::byte head[undo_head_bytes] = {};
-        const std::size_t there = static_cast<std::size_t>((std::min<std::uint64_t>)(record.size_bytes(), sizeof head));
+    ZTENSOR_COLD static result<optional<undo_reader>> read(const file& record) {
+        byte head[undo_head_bytes] = {};
+        const size_t there = static_cast<size_t>((std::min<uint64_t>)(record.size_bytes(), sizeof head));
         ZTENSOR_TRY(record.read_at(0, {head, there}));
         if (as_text({head, undo_magic_1.size()}) == undo_magic_1) {
             return fail(errc::undo_record_refused, "the undo record beside it was made by an earlier release of this "
@@ -334,7 +329,7 @@ public:
         }
         if (there < sizeof head || as_text({head, undo_magic.size()}) != undo_magic ||
             load_little(head + 52, 4) != undo_sum({head, 52})) {
-            return std::optional<undo_reader>();
+            return optional<undo_reader>();
         }
         undo_reader reader;
         undo_facts& facts = reader.facts_;
@@ -343,40 +338,40 @@ public:
         facts.mark_offset = load_little(head + 24, 8);
         std::copy_n(head + 32, change_mark_bytes, facts.unmarked.begin());
         std::copy_n(head + 40, change_mark_bytes, facts.mark.begin());
-        facts.manifest_crc = static_cast<std::uint32_t>(load_little(head + 48, 4));
+        facts.manifest_crc = static_cast<uint32_t>(load_little(head + 48, 4));
         const bool is_possible = facts.old_bytes >= change_mark_bytes && facts.manifest_offset <= facts.old_bytes &&
                                  (facts.extends() || facts.mark_offset == facts.old_bytes - change_mark_bytes);
         if (!is_possible) {
-            return std::optional<undo_reader>();
+            return optional<undo_reader>();
         }
         ZTENSOR_TRY(reader.read_pieces(record));
-        return std::optional<undo_reader>(std::move(reader));
+        return optional<undo_reader>(std::move(reader));
     }
 
     [[nodiscard]] const undo_facts& facts() const noexcept { return facts_; }
     /// Oldest first. Of bytes that stand in several the first knows the oldest.
-    [[nodiscard]] const std::vector<piece>& pieces() const noexcept { return pieces_; }
+    [[nodiscard]] const vector<piece>& pieces() const noexcept { return pieces_; }
     /// The new state, where all of it was on the disk, but perhaps for the mark and its last bytes.
     struct new_state {
-        std::uint64_t size_bytes = 0;
-        change_mark unmarked = {};   ///< what belongs in place of the mark
-        std::vector<std::byte> last; ///< bytes
-        std::vector<undo_new_piece> pieces;
+        uint64_t size_bytes = 0;
+        change_mark unmarked = {}; ///< what belongs in place of the mark
+        vector<byte> last;         ///< bytes
+        vector<undo_new_piece> pieces;
 
-        [[nodiscard]] std::uint64_t last_offset() const noexcept { return size_bytes - last.size(); }
+        [[nodiscard]] uint64_t last_offset() const noexcept { return size_bytes - last.size(); }
     };
-    [[nodiscard]] const std::optional<new_state>& committed() const noexcept { return committed_; }
+    [[nodiscard]] const optional<new_state>& committed() const noexcept { return committed_; }
 
     /// Puts the old bytes that lie within `offset` and what follows it over those in `bytes`.
-    ZTENSOR_COLD result<void> overlay(const file& record, std::uint64_t offset, span<std::byte> bytes) const {
+    ZTENSOR_COLD result<void> overlay(const file& record, uint64_t offset, span<byte> bytes) const {
         for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
-            const std::uint64_t begin = (std::max)(offset, each->offset);
-            const std::uint64_t end = (std::min<std::uint64_t>)(offset + bytes.size(), each->offset + each->length);
+            const uint64_t begin = (std::max)(offset, each->offset);
+            const uint64_t end = (std::min<uint64_t>)(offset + bytes.size(), each->offset + each->length);
             if (begin >= end) {
                 continue;
             }
-            const span<std::byte> part =
-                bytes.subspan(static_cast<std::size_t>(begin - offset), static_cast<std::size_t>(end - begin));
+            const span<byte> part =
+                bytes.subspan(static_cast<size_t>(begin - offset), static_cast<size_t>(end - begin));
             ZTENSOR_TRY(record.read_at(each->at + (begin - each->offset), part));
         }
         return {};
@@ -386,7 +381,7 @@ public:
     ZTENSOR_COLD result<void> restore(const file& record, output_file& target) const {
         for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
             ZTENSOR_TRY(target.seek(each->offset));
-            const auto put_back = [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+            const auto put_back = [&](uint64_t, bytes_view bytes) -> result<bool> {
                 ZTENSOR_TRY(target.append(bytes));
                 return true;
             };
@@ -399,14 +394,14 @@ private:
     undo_reader() = default;
 
     result<void> read_pieces(const file& record) {
-        constexpr std::uint64_t sum_bytes = 4;
-        const std::uint64_t size = record.size_bytes();
-        for (std::uint64_t at = undo_head_bytes; size - at >= undo_piece_head_bytes + sum_bytes;) {
-            std::byte head[undo_piece_head_bytes];
+        constexpr uint64_t sum_bytes = 4;
+        const uint64_t size = record.size_bytes();
+        for (uint64_t at = undo_head_bytes; size - at >= undo_piece_head_bytes + sum_bytes;) {
+            byte head[undo_piece_head_bytes];
             ZTENSOR_TRY(record.read_at(at, {head, sizeof head}));
             at += sizeof head;
-            const std::uint64_t offset = load_little(head, 8);
-            const std::uint64_t length = load_little(head + 8, 8);
+            const uint64_t offset = load_little(head, 8);
+            const uint64_t length = load_little(head + 8, 8);
             if (length > size - at - sum_bytes) {
                 return {};
             }
@@ -425,46 +420,46 @@ private:
     }
 
     /// One that says what can't be, which no writer makes, says nothing.
-    result<void> read_commit(const file& record, std::uint64_t at, std::uint64_t length) {
-        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+    result<void> read_commit(const file& record, uint64_t at, uint64_t length) {
+        constexpr uint64_t most_bytes = uint64_t{1} << 30;
         if (length < undo_state_head_bytes || length > most_bytes) {
             return {};
         }
-        std::vector<std::byte> bytes(static_cast<std::size_t>(length));
+        vector<byte> bytes(static_cast<size_t>(length));
         ZTENSOR_TRY(record.read_at(at, bytes));
         new_state state;
         state.size_bytes = load_little(bytes.data(), 8);
         std::copy_n(bytes.data() + 8, change_mark_bytes, state.unmarked.begin());
-        const std::uint64_t last_bytes = load_little(bytes.data() + 8 + change_mark_bytes, 8);
-        const std::size_t rest = bytes.size() - undo_state_head_bytes;
+        const uint64_t last_bytes = load_little(bytes.data() + 8 + change_mark_bytes, 8);
+        const size_t rest = bytes.size() - undo_state_head_bytes;
         const bool fits = last_bytes <= rest && (rest - last_bytes) % undo_new_piece_bytes == 0 &&
                           state.size_bytes >= facts_.old_bytes && last_bytes <= state.size_bytes - facts_.old_bytes;
         if (!fits) {
             return {};
         }
-        const std::byte* next = bytes.data() + undo_state_head_bytes;
+        const byte* next = bytes.data() + undo_state_head_bytes;
         state.last.assign(next, next + last_bytes);
         for (next += last_bytes; next != bytes.data() + bytes.size(); next += undo_new_piece_bytes) {
-            state.pieces.push_back({load_little(next, 8), load_little(next + 8, 8),
-                                    static_cast<std::uint32_t>(load_little(next + 16, 4))});
+            state.pieces.push_back(
+                {load_little(next, 8), load_little(next + 8, 8), static_cast<uint32_t>(load_little(next + 16, 4))});
         }
         committed_ = std::move(state);
         return {};
     }
 
-    static result<bool> is_whole(const file& record, std::uint64_t at, std::uint32_t sum, std::uint64_t length) {
-        ZTENSOR_TRY(for_all_pieces(record, at, length, [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+    static result<bool> is_whole(const file& record, uint64_t at, uint32_t sum, uint64_t length) {
+        ZTENSOR_TRY(for_all_pieces(record, at, length, [&](uint64_t, bytes_view bytes) -> result<bool> {
             sum = undo_sum(bytes, sum);
             return true;
         }));
-        std::byte tail[4];
+        byte tail[4];
         ZTENSOR_TRY(record.read_at(at + length, {tail, sizeof tail}));
         return load_little(tail, 4) == sum;
     }
 
     undo_facts facts_;
-    std::vector<piece> pieces_;
-    std::optional<new_state> committed_;
+    vector<piece> pieces_;
+    optional<new_state> committed_;
 };
 
 } // namespace detail

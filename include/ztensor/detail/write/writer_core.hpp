@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>
@@ -24,15 +25,9 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -76,14 +71,14 @@ private:
 /// Errors: invalid_argument; not_expressible (shards before version 2); unsupported_digest (version 2, in a build
 /// without xxHash).
 ZTENSOR_COLD inline result<void> check_options(const write_options& options) {
-    constexpr std::uint64_t max_alignment_bytes = std::uint64_t{1} << 30;
+    constexpr uint64_t max_alignment_bytes = uint64_t{1} << 30;
     if (options.version_ > format_version::v2) { // made of a number
         return fail(errc::invalid_argument, "there is no format version of number {}",
                     {static_cast<unsigned>(options.version_)});
     }
     const bool is_version_2 = options.version_ == format_version::v2;
-    const std::uint64_t least = is_version_2 ? blob_alignment_2 : blob_alignment;
-    const std::uint64_t alignment = options.alignment_bytes_.value_or(least);
+    const uint64_t least = is_version_2 ? blob_alignment_2 : blob_alignment;
+    const uint64_t alignment = options.alignment_bytes_.value_or(least);
     if (!is_power_of_two(alignment) || alignment < least || alignment > max_alignment_bytes) {
         return fail(errc::invalid_argument, "an alignment of {} bytes is not a power of two from {} to 1 GiB",
                     {alignment, least});
@@ -153,14 +148,14 @@ public:
         return writing.done();
     }
 
-    ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft) {
+    ZTENSOR_COLD result<void> add_object(string_view name, const object_draft& draft) {
         return add_object(name, draft, [this](const object_entry& object) { manifest_.keep(object); });
     }
 
     /// Writes the object's blobs; `keep_it(object)` takes it into the manifest.
     template <class Keep>
-    ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft, const Keep& keep_it) {
-        std::vector<component_entry> entries = entries_of(options_.version_, draft);
+    ZTENSOR_COLD result<void> add_object(string_view name, const object_draft& draft, const Keep& keep_it) {
+        vector<component_entry> entries = entries_of(options_.version_, draft);
         object_entry object = entry_of(name, draft, entries);
         attributes in_one_form;
         ZTENSOR_TRY(in_object(check_object(draft, object, in_one_form), name));
@@ -171,7 +166,7 @@ public:
     }
 
     /// A second name for an object.
-    ZTENSOR_COLD result<void> add_tied(std::string_view name, std::string_view of) {
+    ZTENSOR_COLD result<void> add_tied(string_view name, string_view of) {
         result<void> tied = check_next(name);
         return in_object(tied ? manifest_.tie(name, of, table_bytes()) : std::move(tied), name);
     }
@@ -207,16 +202,15 @@ public:
     [[nodiscard]] format_version version() const noexcept { return options_.version_; }
     /// Whether attributes are kept in one form, of all that say the same, and an empty map of them not at all.
     [[nodiscard]] bool has_attributes_in_one_form() const noexcept { return options_.version_ == format_version::v2; }
-    [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
+    [[nodiscard]] vector<byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
 
     // -- a dense tensor in pieces
 
     /// Until finish_stream() nothing else may be written, and a stream that is dropped leaves half a tensor behind: the
     /// file is lost, and break_off() is to be called. The calls below are about the stream that there is then. Elements
     /// of `element_bytes` each, or if that is 0 of as many as their types take.
-    ZTENSOR_COLD result<void> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
-                                           const store& how, const object_attributes& about,
-                                           std::uint64_t element_bytes) {
+    ZTENSOR_COLD result<void> begin_stream(string_view name, const shape& dimensions, dtype storage, const store& how,
+                                           const object_attributes& about, uint64_t element_bytes) {
         ZTENSOR_TRY(in_object(check_store(how), name));
         const logical_type_facts* const type = find_logical_type_of(options_.version_, how.type_);
         const bool is_packed = type != nullptr && type->packed_elements != 1;
@@ -224,15 +218,15 @@ public:
             element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
         }
         // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
-        const std::uint64_t bytes =
+        const uint64_t bytes =
             is_packed ? bytes_of_elements(dimensions, storage, type, false).value_or(0)
                       : checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
         const dense_tensor said =
             in_words_of(options_.version_, {name, dimensions, storage, word_of_type(how), how, about});
         ZTENSOR_TRY(check_new(said, entry_of(said, bytes)));
         const abort_on_failure writing(*this);
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, file_.begin_blob(bytes));
-        stream_.emplace(open_stream{std::string(name), dimensions, storage, how, element_bytes, bytes, offset,
+        ZTENSOR_TRY_ASSIGN(const uint64_t offset, file_.begin_blob(bytes));
+        stream_.emplace(open_stream{string(name), dimensions, storage, how, element_bytes, bytes, offset,
                                     file_.writer_at(offset, how)});
         if (about.get() != nullptr) {
             stream_->of_object = *about.get();
@@ -241,8 +235,8 @@ public:
     }
 
     /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
-    result<void> append_to_stream(bytes_view piece, std::size_t width) {
-        const std::uint64_t missing = stream_missing_bytes();
+    result<void> append_to_stream(bytes_view piece, size_t width) {
+        const uint64_t missing = stream_missing_bytes();
         if (piece.size() > missing) {
             return fail(errc::size_mismatch, "a piece of {} bytes, where only {} are missing", {piece.size(), missing})
                 .in_object(stream_->name);
@@ -288,11 +282,11 @@ public:
     }
 
     [[nodiscard]] bool has_stream() const noexcept { return stream_.has_value(); }
-    [[nodiscard]] std::uint64_t stream_missing_bytes() const noexcept {
+    [[nodiscard]] uint64_t stream_missing_bytes() const noexcept {
         return stream_->decoded_bytes - stream_->blob.decoded_bytes();
     }
     /// Elements of `element_bytes` have the storage type of the stream, and each is no more than one of its elements.
-    result<void> check_stream_type(const typed_bytes& elements, std::size_t element_bytes) const {
+    result<void> check_stream_type(const typed_bytes& elements, size_t element_bytes) const {
         if (stream_->storage != elements.storage) {
             return fail(errc::type_mismatch, "the tensor is of {}, not of {}",
                         {ztensor::name(stream_->storage), ztensor::name(elements.storage)})
@@ -321,22 +315,22 @@ public:
     }
 
     /// The logical type that is asked for.
-    [[nodiscard]] static std::optional<std::string_view> word_of_type(const store& how) noexcept {
-        return how.has_type_ ? std::optional<std::string_view>(how.type_) : std::nullopt;
+    [[nodiscard]] static optional<string_view> word_of_type(const store& how) noexcept {
+        return how.has_type_ ? optional<string_view>(how.type_) : std::nullopt;
     }
 
 private:
     /// The tensor's words and shape, owned, and its blob.
     struct open_stream {
-        std::string name;
+        string name;
         shape dimensions;
         dtype storage;
         store how;
-        std::uint64_t element_bytes;
-        std::uint64_t decoded_bytes;
-        std::uint64_t offset;
+        uint64_t element_bytes;
+        uint64_t decoded_bytes;
+        uint64_t offset;
         blob_writer blob;
-        std::optional<attributes> of_object = std::nullopt;
+        optional<attributes> of_object = std::nullopt;
         object_attributes about = {}; ///< none: see of_object
 
         [[nodiscard]] dense_tensor tensor() const noexcept {
@@ -344,10 +338,10 @@ private:
         }
     };
 
-    static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
+    static constexpr uint64_t max_manifest_bytes = uint64_t{1} << 30;
 
     /// Of the table of shards, at most.
-    [[nodiscard]] std::uint64_t table_bytes() const noexcept {
+    [[nodiscard]] uint64_t table_bytes() const noexcept {
         return file_.shards() != nullptr ? file_.shards()->most_table_bytes() : 0;
     }
 
@@ -363,7 +357,7 @@ private:
     }
 
     /// Another object may follow, and have this name.
-    result<void> check_next(std::string_view name) const {
+    result<void> check_next(string_view name) const {
         result<void> open = check_open();
         return open ? manifest_.check_new_name(name) : std::move(open);
     }
@@ -394,7 +388,7 @@ private:
         return check_entry(options_.version_, object);
     }
 
-    ZTENSOR_COLD result<void> check_source(const component_source& source, std::optional<std::uint64_t> elements) {
+    ZTENSOR_COLD result<void> check_source(const component_source& source, optional<uint64_t> elements) {
         ZTENSOR_TRY(check_store(source.how));
         ZTENSOR_TRY(manifest_.check_form_of_name(source.role));
         return source.stored ? file_.check_digest(*source.stored)
@@ -409,8 +403,8 @@ private:
         return manifest_.check_bounds(object, table_bytes());
     }
 
-    ZTENSOR_COLD result<void> write_components(const object_draft& draft, std::vector<component_entry>& entries) {
-        for (const std::uint32_t i : blob_order(options_.version_, draft)) {
+    ZTENSOR_COLD result<void> write_components(const object_draft& draft, vector<component_entry>& entries) {
+        for (const uint32_t i : blob_order(options_.version_, draft)) {
             const component_source& source = draft.components()[i];
             ZTENSOR_TRY(in_component(source.stored
                                          ? file_.copy(*source.stored, entries[i])
@@ -420,13 +414,13 @@ private:
         return {};
     }
 
-    std::string path_;    ///< as it was given; "" where the bytes go elsewhere
+    string path_;         ///< as it was given; "" where the bytes go elsewhere
     section_writer file_; ///< closed once the writer has finished or failed
     memory_sink* memory_;
-    std::vector<std::byte> bytes_; ///< the finished file, of a sink in memory
+    vector<byte> bytes_; ///< the finished file, of a sink in memory
     write_options options_;
     manifest_draft manifest_;
-    std::optional<open_stream> stream_;
+    optional<open_stream> stream_;
 };
 
 /// Runs `work(core) -> result<T>`, unless what has the core was moved from, and says in an error which file it is

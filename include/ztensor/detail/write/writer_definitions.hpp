@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>
@@ -115,7 +116,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::to_sink(std::unique_ptr<byte_
 namespace detail {
 
 /// Adds what a draft was made of; the attributes that came with it win over those that the call gives.
-ZTENSOR_COLD inline result<void> add_typed(writer_core& core, std::string_view name, result<typed_draft> made,
+ZTENSOR_COLD inline result<void> add_typed(writer_core& core, string_view name, result<typed_draft> made,
                                            const object_attributes& about) {
     ZTENSOR_TRY_ASSIGN(typed_draft typed, in_object(std::move(made), name));
     if (about.get() != nullptr) {
@@ -133,7 +134,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<void> check_object_attributes(format_version 
 /// Calls `work(about)` with the attributes as the version has them: in version 2 in one form, and none for an empty
 /// map.
 template <class Work>
-result<void> with_attributes_of(const writer_core& core, const object_attributes& about, std::string_view name,
+result<void> with_attributes_of(const writer_core& core, const object_attributes& about, string_view name,
                                 const Work& work) {
     if (about.get() == nullptr || !core.has_attributes_in_one_form()) {
         return work(about);
