@@ -72,7 +72,7 @@ public:
             return;
         }
         if (!is_exact_float(value)) {
-            float_bits(27, bits_of<uint64_t>(value));
+            float_bits(27, bits_as<uint64_t>(value));
             return;
         }
         const auto single = static_cast<float>(value);
@@ -80,7 +80,7 @@ public:
         if (static_cast<float>(half) == single) {
             float_bits(25, half.bits());
         } else {
-            float_bits(26, bits_of<uint32_t>(single));
+            float_bits(26, bits_as<uint32_t>(single));
         }
     }
 
@@ -88,14 +88,6 @@ public:
     ZTENSOR_NOINLINE void encoded(bytes_view items) { append(items); }
 
 private:
-    template <class Bits, class Float>
-    [[nodiscard]] static Bits bits_of(Float value) noexcept {
-        static_assert(sizeof(Bits) == sizeof(Float));
-        Bits bits;
-        std::memcpy(&bits, &value, sizeof bits);
-        return bits;
-    }
-
     /// Converting a double beyond the range of float is undefined, so the range is looked at first.
     [[nodiscard]] static bool is_exact_float(double value) noexcept {
         constexpr double largest = (std::numeric_limits<float>::max)();

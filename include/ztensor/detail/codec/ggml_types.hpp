@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_CODEC_GGML_TYPES_HPP
 #define ZTENSOR_DETAIL_CODEC_GGML_TYPES_HPP
 
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/version.hpp>
@@ -142,11 +143,6 @@ struct ggml_block_layout {
 }
 [[nodiscard]] inline uint32_t load_32(const uint8_t* bytes) noexcept {
     return load_16(bytes) | load_16(bytes + 2) << 16;
-}
-[[nodiscard]] inline float float_of_bits(uint32_t bits) noexcept {
-    float value = 0;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
 }
 [[nodiscard]] inline float float_of_half(uint32_t bits) noexcept {
     return static_cast<float>(float16::from_bits(static_cast<uint16_t>(bits)));
@@ -359,7 +355,7 @@ struct q6_k_block : ggml_block_layout<ggml_type::q6_k, 16> {
 /// The scale is a float. The numbers at the end are sums of integers, which products of matrices use.
 struct q8_k_block : ggml_block_layout<ggml_type::q8_k, 256> {
     static void unpack(const uint8_t* block, unpacked_block& out) noexcept {
-        out.scales[0] = float_of_bits(load_32(block));
+        out.scales[0] = bits_as<float>(load_32(block));
         std::memcpy(out.integers, block + 4, 256);
     }
 };
@@ -436,7 +432,7 @@ struct iq4_xs_block : ggml_block_layout<ggml_type::iq4_xs, 32> {
 struct mxfp4_block : ggml_block_layout<ggml_type::mxfp4, 32> {
     static void unpack(const uint8_t* block, unpacked_block& out) noexcept {
         const uint32_t exponent = block[0];
-        out.scales[0] = float_of_bits(exponent < 2 ? uint32_t{1} << (21 + exponent) : (exponent - 1) << 23);
+        out.scales[0] = bits_as<float>(exponent < 2 ? uint32_t{1} << (21 + exponent) : (exponent - 1) << 23);
         look_up_nibbles<16>(block + 1, fp4_integers, out.integers);
     }
 };
@@ -448,7 +444,8 @@ struct mxfp4_block : ggml_block_layout<ggml_type::mxfp4, 32> {
     if (bits == 0x7f) {
         return 0;
     }
-    return exponent == 0 ? static_cast<float>(mantissa) / 1024 : float_of_bits((exponent + 119) << 23 | mantissa << 20);
+    return exponent == 0 ? static_cast<float>(mantissa) / 1024
+                         : bits_as<float>((exponent + 119) << 23 | mantissa << 20);
 }
 
 struct nvfp4_block : ggml_block_layout<ggml_type::nvfp4, 16> {

@@ -425,16 +425,9 @@ private:
                 static_cast<double>(static_cast<float>(bfloat16::from_bits(static_cast<uint16_t>(bits)))));
         }
         if (dtype == "f32") {
-            return out.number(static_cast<double>(number_of<float>(static_cast<uint32_t>(bits))));
+            return out.number(static_cast<double>(bits_as<float>(static_cast<uint32_t>(bits))));
         }
-        out.number(number_of<double>(bits));
-    }
-    template <class Float, class Bits>
-    [[nodiscard]] static Float number_of(Bits bits) noexcept {
-        static_assert(sizeof(Float) == sizeof(Bits));
-        Float number;
-        std::memcpy(&number, &bits, sizeof number);
-        return number;
+        out.number(bits_as<double>(bits));
     }
 
     hdf5_id attribute_;

@@ -16,7 +16,6 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
-#include <cstring>
 #include <deque>
 #include <utility>
 
@@ -153,24 +152,16 @@ private:
             out.boolean(bits == 1);
             return {};
         case gguf_kind::f32:
-            out.number(static_cast<double>(from_bits<float>(static_cast<uint32_t>(bits))));
+            out.number(static_cast<double>(bits_as<float>(static_cast<uint32_t>(bits))));
             return {};
         case gguf_kind::f64:
-            out.number(from_bits<double>(bits));
+            out.number(bits_as<double>(bits));
             return {};
         default:
-            is_signed(kind) ? out.integer(from_bits<int64_t>(extend_sign(bits, width_of(kind))))
+            is_signed(kind) ? out.integer(bits_as<int64_t>(extend_sign(bits, width_of(kind))))
                             : out.unsigned_integer(bits);
             return {};
         }
-    }
-
-    template <class Number, class Bits>
-    [[nodiscard]] static Number from_bits(Bits bits) noexcept {
-        static_assert(sizeof(Number) == sizeof(Bits));
-        Number value;
-        std::memcpy(&value, &bits, sizeof value);
-        return value;
     }
 
     header_stream& header_;

@@ -133,7 +133,7 @@ ZTENSOR_COLD inline result<void> parse_json(string_view, json_listener&) {
 enum class plain_outcome : uint8_t {
     done,      ///< all was told
     refused,   ///< the listener did not want to go on, for good
-    not_plain, ///< what was told is of no use: start anew with parse_json() and another listener
+    not_plain, ///< what was told is of no use: start again with parse_json() and another listener
 };
 
 /// Characters that a plain string holds.

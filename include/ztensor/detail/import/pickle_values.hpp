@@ -162,8 +162,8 @@ inline constexpr pickle_global pickle_globals[] = {
 
 // -- block array
 
-/// Bytes that may still be allocated for what is made of a header. What would take more than is left is refused by
-/// whoever asks is_exceeded(): a header can't make more memory than so many times its own size.
+/// Bytes that may still be allocated for what is made of a header: it can't make more memory than so many times its own
+/// size. Code that allocates asks is_exceeded(), and refuses.
 class import_budget {
 public:
     explicit import_budget(uint64_t most_bytes) noexcept : left_(most_bytes) {}
