@@ -336,7 +336,7 @@ private:
 
 /// Success, or the error. Default-constructed it is success: `return {};`.
 template <>
-class result<void> {
+class [[nodiscard]] result<void> {
 public:
     using value_type = void;
     using error_type = ztensor::error;
