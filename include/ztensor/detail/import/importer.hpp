@@ -130,9 +130,12 @@ public:
             encode_attributes(items_, *of_object);
         }
         object.component_count = static_cast<uint32_t>(components.size());
+        object.first_component = static_cast<uint32_t>(components_.extend(components.size()));
         objects_.push_back(object);
+        uint32_t address = object.first_component;
         for (const foreign_component& each : components) {
-            component_record part;
+            component_record& part = components_[address++];
+            part = {};
             part.role = put(each.role);
             part.dtype_word = put(each.dtype);
             part.type_word = put_unless_empty(each.type);
@@ -140,7 +143,6 @@ public:
             part.offset = each.offset;
             part.length = each.length;
             part.is_big_endian = each.is_big_endian;
-            components_.push_back(part);
         }
     }
 
@@ -218,8 +220,8 @@ private:
 
     cbor_encoder items_;
     cbor_encoder attributes_;
-    vector<object_record> objects_;
-    vector<component_record> components_;
+    record_blocks<object_record> objects_;
+    record_blocks<component_record> components_;
     vector<skipped_item> skipped_;
     uint64_t attribute_count_ = 0;
     bool has_attributes_ = false;

@@ -144,6 +144,18 @@ public:
         size_t address_;
     };
 
+    record_blocks() = default;
+    record_blocks(record_blocks&& other) noexcept { swap(other); }
+    record_blocks& operator=(record_blocks&& other) noexcept { return swap(other), *this; }
+    void swap(record_blocks& other) noexcept {
+        blocks_.swap(other.blocks_);
+        memory_.swap(other.memory_);
+        std::swap(next_, other.next_);
+        std::swap(end_, other.end_);
+        std::swap(size_, other.size_);
+        std::swap(expected_, other.expected_);
+    }
+
     /// At least as many are expected. Called while there are none.
     void expect(size_t count) noexcept { expected_ = count; }
 
@@ -486,9 +498,9 @@ private:
 /// are such by their positions. No item stands at 0.
 struct model_draft {
     byte_buffer items; ///< scan_reach_bytes of anything follow
-    vector<object_record> objects;
-    vector<component_record> components; ///< side by side for each object, in the order of objects
-    index_item attributes;               ///< of the file
+    record_blocks<object_record> objects;
+    record_blocks<component_record> components;
+    index_item attributes; ///< of the file
 };
 
 /// Adds objects to a model, and sees whether names and blobs come in order: then none stands twice, and none overlap.
@@ -502,8 +514,9 @@ public:
         note_last();
     }
     /// The same of the last one in the model, where it was put by others.
-    void note_last() noexcept {
-        const object_record& object = into_.objects[into_.objects.size() - 1];
+    void note_last() noexcept { note(into_.objects[into_.objects.size() - 1]); }
+    /// The same of the one behind the one before.
+    void note(const object_record& object) noexcept {
         into_.names_are_sorted = into_.names_are_sorted && (!last_name_.is_present() || is_behind_last(object.name));
         last_name_ = object.name;
         for (const component_record& each : static_cast<const manifest&>(into_).components_of(object)) {

@@ -26,56 +26,55 @@ class draft_parser : index_parser<cbor_strictness::well_formed> {
 public:
     draft_parser(manifest& into, const read_options& limits) noexcept : index_parser(into, limits, 0, false) {}
 
-    ZTENSOR_COLD result<void> parse(const model_draft& draft) {
-        into_.attributes = draft.attributes;
-        into_.has_attributes = draft.attributes.is_present();
-        if (into_.has_attributes && !(go_to(draft.attributes) && read_attributes(into_.attributes))) {
+    ZTENSOR_COLD result<void> parse() {
+        into_.has_attributes = into_.attributes.is_present();
+        if (into_.has_attributes && !take_map(into_.attributes)) {
             return fault();
         }
-        into_.objects.expect(draft.objects.size());
-        into_.components.expect(draft.components.size());
-        const component_record* parts = draft.components.data();
-        for (object_record object : draft.objects) {
-            if (!take(object, parts)) {
+        for (size_t i = 0; i < into_.objects.size(); ++i) {
+            if (i == limits_.max_objects_) {
+                fail_limit("more objects than read_options::max_objects allows");
+            }
+            if (!take(into_.objects[i])) {
                 return fault();
             }
-            parts += object.component_count;
         }
         return resolve(into_, true, 0);
     }
 
 private:
-    bool go_to(index_item item) noexcept {
+    bool take_text(index_item& item) {
         cursor_.go_to(item.position);
-        return true;
+        return !item.is_present() || read_text(item);
     }
-    bool take_text(index_item& item) { return !item.is_present() || (go_to(item) && read_text(item)); }
+    bool take_map(index_item& item) {
+        cursor_.go_to(item.position);
+        return read_attributes(item);
+    }
 
-    bool take(object_record& object, const component_record* parts) {
-        const size_t begin = object.name.position;
-        begin_object();
-        if (!take_text(object.name) || !check_name(into_.text(object.name), begin)) {
+    bool take(object_record& object) {
+        object_name_ = {};
+        if (cursor_.failed() || !take_text(object.name) || !check_name(into_.text(object.name), object.name.position)) {
             return false;
         }
         object_name_ = object.name;
-        if (!go_to(object.shape) || !read_shape(object) || !take_text(object.format_word) ||
-            (object.has_attributes && !(go_to(object.attributes) && read_attributes(object.attributes)))) {
+        cursor_.go_to(object.shape.position);
+        if (!read_shape(object) || !take_text(object.format_word) ||
+            (object.has_attributes && !take_map(object.attributes))) {
             return false;
         }
         if (object.component_count > limits_.max_components_per_object_) {
             return fail_limit("more components than read_options::max_components_per_object allows");
         }
-        object.first_component = static_cast<uint32_t>(into_.components.extend(object.component_count));
-        for (uint32_t i = 0; i < object.component_count; ++i) {
-            component_record& part = into_.components[object.first_component + i];
-            part = parts[i];
+        for (component_record& part : into_.components_of(object)) {
             if (!take_text(part.role) || !take_text(part.dtype_word) || !take_text(part.type_word) ||
                 !take_text(part.digest_text)) {
                 return false;
             }
         }
         resolve_words(into_, object);
-        return end_object(object, begin);
+        builder_.note(object);
+        return true;
     }
 };
 
@@ -83,7 +82,10 @@ private:
 /// cbor_depth.
 ZTENSOR_COLD inline result<void> take_draft(manifest& into, model_draft draft, const read_options& limits) {
     into.index = std::move(draft.items);
-    return draft_parser(into, limits).parse(draft);
+    into.objects = std::move(draft.objects);
+    into.components = std::move(draft.components);
+    into.attributes = draft.attributes;
+    return draft_parser(into, limits).parse();
 }
 
 /// Fills `into` from its index, which scan_reach_bytes of anything follow, and which lies where `at` says in a file of
