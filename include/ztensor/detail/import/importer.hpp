@@ -26,7 +26,6 @@
 #include <ztensor/version.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -107,8 +106,6 @@ struct foreign_component {
 /// Takes in objects and attributes in any order; names and keys that stand twice are found when the index is read.
 class foreign_index {
 public:
-    foreign_index() { items_.null(); } // no item stands at the first byte
-
     /// A dense object.
     void add(string_view name, span<const uint64_t> dimensions, const foreign_component& data) {
         add(name, dimensions, "dense", {&data, 1}, nullptr);
@@ -163,30 +160,35 @@ public:
     [[nodiscard]] vector<skipped_item> take_skipped() noexcept { return std::move(skipped_); }
 
     /// Where the name of the object that is added next will stand, and one that stands there.
-    [[nodiscard]] size_t next_place() const noexcept { return items_.size(); }
-    [[nodiscard]] string_view name_at(size_t place) const noexcept { return text_at(items_.bytes().data() + place); }
+    [[nodiscard]] size_t next_place() const noexcept { return here().position; }
+    [[nodiscard]] string_view name_at(size_t place) const noexcept {
+        return text_at(items_.bytes().data() + (place - 1));
+    }
 
-    /// Bytes that the items take so far, for importers whose headers could grow in them.
-    [[nodiscard]] size_t bytes() const noexcept { return items_.size() + attributes_.size(); }
+    /// Bytes that items and records take so far, for importers whose headers could grow in them.
+    [[nodiscard]] uint64_t bytes() const noexcept {
+        return uint64_t{items_.size()} + attributes_.size() + objects_.size() * sizeof(object_record) +
+               components_.size() * sizeof(component_record);
+    }
 
     /// All of it. Errors: manifest_too_large, out_of_memory.
     ZTENSOR_COLD result<model_draft> finish(uint64_t max_manifest_bytes) {
+        constexpr uint64_t most_bytes = uint64_t{1} << 30; // positions of items have 32 bits
+        if (bytes() > (std::min)(most_bytes, max_manifest_bytes)) {
+            return fail(errc::manifest_too_large, "the index of the file takes {} bytes, more than the {} allowed",
+                        {bytes(), (std::min)(most_bytes, max_manifest_bytes)});
+        }
         model_draft draft;
         if (has_attributes_ || attribute_count_ != 0) {
             draft.attributes = here();
             items_.begin_map(attribute_count_);
             items_.encoded(attributes_.bytes());
         }
-        constexpr uint64_t most_bytes = uint64_t{1} << 30; // positions of items have 32 bits
-        const uint64_t size = items_.size();
-        if (size > (std::min)(most_bytes, max_manifest_bytes)) {
-            return fail(errc::manifest_too_large, "the index of the file takes {} bytes, more than the {} allowed",
-                        {size, (std::min)(most_bytes, max_manifest_bytes)});
+        if (!draft.items.allocate(items_.size() + 1, scan_reach_bytes)) {
+            return fail(errc::out_of_memory, "no memory for an index of {} bytes", {items_.size()});
         }
-        if (!draft.items.allocate(items_.size(), scan_reach_bytes)) {
-            return fail(errc::out_of_memory, "no memory for an index of {} bytes", {size});
-        }
-        std::memcpy(draft.items.data(), items_.bytes().data(), items_.size());
+        *draft.items.data() = byte{};
+        std::copy(items_.bytes().begin(), items_.bytes().end(), draft.items.data() + 1);
         draft.objects = std::move(objects_);
         draft.components = std::move(components_);
         return draft;
@@ -210,7 +212,8 @@ private:
         return escaped;
     }
 
-    [[nodiscard]] index_item here() const noexcept { return {static_cast<uint32_t>(items_.size())}; }
+    /// Where the next item will stand: none is at the first byte.
+    [[nodiscard]] index_item here() const noexcept { return {static_cast<uint32_t>(items_.size() + 1)}; }
     index_item put(string_view word) {
         const index_item item = here();
         items_.text(word);
