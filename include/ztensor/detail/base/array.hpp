@@ -88,6 +88,12 @@ public:
     [[nodiscard]] size_t size() const noexcept { return size_; }
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
+    /// The memory itself, which `::operator delete` frees.
+    [[nodiscard]] void* release() noexcept {
+        size_ = capacity_ = 0;
+        return std::exchange(data_, nullptr);
+    }
+
 protected:
     /// Room for `count` records of `record_bytes`, at least as many as there are. Throws std::bad_alloc.
     ZTENSOR_NOINLINE void reallocate(size_t count, size_t record_bytes) {

@@ -33,6 +33,13 @@ public:
     [[nodiscard]] bytes_view bytes() const noexcept { return {bytes_.data(), bytes_.size()}; }
     [[nodiscard]] size_t size() const noexcept { return bytes_.size(); }
     [[nodiscard]] vector<byte> take() && { return {bytes_.begin(), bytes_.end()}; }
+    /// The items, with `zeros_behind` that don't count, in the memory that they were put into. None are left.
+    [[nodiscard]] byte_buffer release(size_t zeros_behind) {
+        const size_t size = bytes_.size();
+        bytes_.reserve(size + zeros_behind);
+        std::fill_n(bytes_.extend(zeros_behind), zeros_behind, byte{});
+        return byte_buffer::adopt(bytes_.release(), size);
+    }
     /// Forgets all items; the memory stays.
     void clear() noexcept { truncate(0); }
     /// Forgets all but the first `size` bytes.

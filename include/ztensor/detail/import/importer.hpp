@@ -160,10 +160,8 @@ public:
     [[nodiscard]] vector<skipped_item> take_skipped() noexcept { return std::move(skipped_); }
 
     /// Where the name of the object that is added next will stand, and one that stands there.
-    [[nodiscard]] size_t next_place() const noexcept { return here().position; }
-    [[nodiscard]] string_view name_at(size_t place) const noexcept {
-        return text_at(items_.bytes().data() + (place - 1));
-    }
+    [[nodiscard]] size_t next_place() { return here().position; }
+    [[nodiscard]] string_view name_at(size_t place) const noexcept { return text_at(items_.bytes().data() + place); }
 
     /// Bytes that items and records take so far, for importers whose headers could grow in them.
     [[nodiscard]] uint64_t bytes() const noexcept {
@@ -171,7 +169,7 @@ public:
                components_.size() * sizeof(component_record);
     }
 
-    /// All of it. Errors: manifest_too_large, out_of_memory.
+    /// All of it. Errors: manifest_too_large.
     ZTENSOR_COLD result<model_draft> finish(uint64_t max_manifest_bytes) {
         constexpr uint64_t most_bytes = uint64_t{1} << 30; // positions of items have 32 bits
         if (bytes() > (std::min)(most_bytes, max_manifest_bytes)) {
@@ -184,11 +182,7 @@ public:
             items_.begin_map(attribute_count_);
             items_.encoded(attributes_.bytes());
         }
-        if (!draft.items.allocate(items_.size() + 1, scan_reach_bytes)) {
-            return fail(errc::out_of_memory, "no memory for an index of {} bytes", {items_.size()});
-        }
-        *draft.items.data() = byte{};
-        std::copy(items_.bytes().begin(), items_.bytes().end(), draft.items.data() + 1);
+        draft.items = items_.release(scan_reach_bytes);
         draft.objects = std::move(objects_);
         draft.components = std::move(components_);
         return draft;
@@ -213,7 +207,12 @@ private:
     }
 
     /// Where the next item will stand: none is at the first byte.
-    [[nodiscard]] index_item here() const noexcept { return {static_cast<uint32_t>(items_.size() + 1)}; }
+    [[nodiscard]] index_item here() {
+        if (items_.size() == 0) {
+            items_.null();
+        }
+        return {static_cast<uint32_t>(items_.size())};
+    }
     index_item put(string_view word) {
         const index_item item = here();
         items_.text(word);
