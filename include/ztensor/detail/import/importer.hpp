@@ -159,9 +159,11 @@ public:
     /// All that was skipped, which goes to imported::skipped.
     [[nodiscard]] vector<skipped_item> take_skipped() noexcept { return std::move(skipped_); }
 
-    /// Where the name of the object that is added next will stand, and one that stands there.
-    [[nodiscard]] size_t next_place() { return here().position; }
-    [[nodiscard]] string_view name_at(size_t place) const noexcept { return text_at(items_.bytes().data() + place); }
+    /// Of objects so far, and the name of one of them.
+    [[nodiscard]] size_t size() const noexcept { return objects_.size(); }
+    [[nodiscard]] string_view name_of(size_t object) const noexcept {
+        return text_at(items_.bytes().data() + objects_[object].name.position);
+    }
 
     /// Bytes that items and records take so far, for importers whose headers could grow in them.
     [[nodiscard]] uint64_t bytes() const noexcept {

@@ -38,7 +38,7 @@ public:
     [[nodiscard]] std::shared_ptr<const byte_source> source() const noexcept { return all_; }
 
     /// The names that come next are of one graph: one of them that stands twice is an error, and no taken name.
-    void start_graph() { first_of_graph_ = places_.size(); }
+    void start_graph() { first_of_graph_ = index_.size(); }
     /// Whether an object of another graph has that name.
     [[nodiscard]] bool is_taken(string_view name) const noexcept {
         return names_.find(name, name_of()) < first_of_graph_;
@@ -85,20 +85,15 @@ public:
 private:
     struct name_at {
         const foreign_index& index;
-        const vector<uint32_t>& places;
-        string_view operator()(uint32_t position) const noexcept { return index.name_at(places[position]); }
+        string_view operator()(uint32_t object) const noexcept { return index.name_of(object); }
     };
-    [[nodiscard]] name_at name_of() const noexcept { return {index_, places_}; }
+    [[nodiscard]] name_at name_of() const noexcept { return {index_}; }
 
     /// Adds the object. A name that stands twice is found when the index is read.
     result<void> add_object(const string& name, span<const uint64_t> dimensions, string_view format,
                             span<const foreign_component> components) {
-        const auto place = static_cast<uint32_t>(index_.next_place()); // finish() refuses more than 2^30
         index_.add(name, dimensions, format, components, nullptr);
-        if (names_.find(name, name_of()) == name_table::absent) {
-            places_.push_back(place);
-            names_.add(name_of());
-        }
+        names_.add(name_of());
         return check_size();
     }
 
@@ -229,7 +224,6 @@ private:
     std::shared_ptr<assembled_source> all_;
     sibling_files siblings_;
     growing_name_table names_;
-    vector<uint32_t> places_;   ///< in the index, of each name
     size_t first_of_graph_ = 0; ///< of the names
     bounded_skips skips_;
 };

@@ -68,7 +68,7 @@ inline constexpr safetensors_type safetensors_types[] = {
 struct safetensors_range {
     uint64_t begin;
     uint64_t end;
-    size_t object; ///< its place in the index
+    size_t object; ///< its number in the index
 };
 
 /// The header -> the index.
@@ -94,7 +94,7 @@ public:
             if (each.begin < reached && each.begin != each.end) {
                 return fail(errc::blob_overlap, "bytes {} to {} of the data belong to another tensor, too",
                             {each.begin, (std::min)(reached, each.end)})
-                    .in_object(index_.name_at(each.object));
+                    .in_object(index_.name_of(each.object));
             }
             if (each.begin > reached && !may_have_holes) {
                 return unclaimed(reached, each.begin);
@@ -255,7 +255,7 @@ private:
         data.type = type_->type;
         data.offset = data_begin_ + begin_;
         data.length = end_ - begin_;
-        ranges_.push_back({begin_, end_, index_.next_place()});
+        ranges_.push_back({begin_, end_, index_.size()});
         index_.add(name_, {dimensions_.data(), dimensions_.size()}, data);
         return true;
     }
