@@ -98,7 +98,8 @@ public:
     [[nodiscard]] bool is_data_shard() const noexcept;
     /// Length of the whole file in bytes.
     [[nodiscard]] std::uint64_t file_bytes() const noexcept;
-    /// Length of the encoded manifest in bytes; of a file of another format, of what was made of its header.
+    /// Length of the encoded manifest in bytes; of a file of another format, of the model that was made of its
+    /// header.
     [[nodiscard]] std::uint64_t manifest_bytes() const noexcept;
     /// True if views can be had: the file is mapped, or was memory from the start.
     [[nodiscard]] bool is_mapped() const noexcept;

@@ -159,7 +159,10 @@ ZTENSOR_INLINE std::uint64_t reader::file_bytes() const noexcept {
     return file_->file_bytes;
 }
 ZTENSOR_INLINE std::uint64_t reader::manifest_bytes() const noexcept {
-    return file_->index.index.size();
+    const detail::manifest& index = file_->index;
+    const std::uint64_t records = index.objects.size() * sizeof(detail::object_record) +
+                                  index.components.size() * sizeof(detail::component_record);
+    return index.bytes().size() + (index.is_foreign() ? records : 0); // of what an importer made, both
 }
 ZTENSOR_INLINE bool reader::is_mapped() const noexcept {
     return detail::source_access::is_mapped(*file_->source);
