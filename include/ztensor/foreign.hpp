@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Files of other formats as the same objects: whatever is in them is found, viewed, read, verified and copied like what
-// is in a .zt file. Opening reads their header alone.
+// is in a .zt file. Opening reads their header alone. With CMake link to ztensor::import, which brings zlib along.
 #ifndef ZTENSOR_FOREIGN_HPP
 #define ZTENSOR_FOREIGN_HPP
 

@@ -144,7 +144,7 @@ public:
 
     output_file(output_file&& other) noexcept
         : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)),
-          locked_by_(std::exchange(other.locked_by_, nobody)) {}
+          locked_by_(std::exchange(other.locked_by_, no_process)) {}
     output_file& operator=(output_file other) noexcept {
         std::swap(os_, other.os_);
         std::swap(handle_, other.handle_);
@@ -175,10 +175,10 @@ public:
         if (failure == std::errc::device_or_resource_busy) {
             return fail(errc::busy, "another writer is at work on the file").because(failure);
         }
-        locked_by_ = failure ? nobody : process_id();
+        locked_by_ = failure ? no_process : process_id();
         return {};
     }
-    [[nodiscard]] bool has_lock() const noexcept { return locked_by_ != nobody; }
+    [[nodiscard]] bool has_lock() const noexcept { return locked_by_ != no_process; }
 
     /// A second handle, which takes the lock over. Fails where the system can't.
     ZTENSOR_COLD result<output_file> duplicate() {
@@ -187,7 +187,7 @@ public:
             return os_failure("can't hold on to the file", failure);
         }
         output_file second(*os_, handle);
-        second.locked_by_ = std::exchange(locked_by_, nobody);
+        second.locked_by_ = std::exchange(locked_by_, no_process);
         return second;
     }
 
@@ -305,8 +305,8 @@ private:
     /// A child that was forked off meanwhile may keep its copy of the handle open for as long as it lives, and takes
     /// nothing from its parent by closing it.
     void unlock() noexcept {
-        const uint64_t owner = std::exchange(locked_by_, nobody);
-        if (owner != nobody && owner == process_id()) {
+        const uint64_t owner = std::exchange(locked_by_, no_process);
+        if (owner != no_process && owner == process_id()) {
             os_->unlock(handle_);
         }
     }
@@ -317,8 +317,8 @@ private:
 
     os_calls* os_;
     os_handle handle_;
-    static constexpr uint64_t nobody = 0;
-    uint64_t locked_by_ = nobody; ///< the process that has the lock
+    static constexpr uint64_t no_process = 0;
+    uint64_t locked_by_ = no_process; ///< the process that has the lock
 };
 
 /// Whether the file is the one of that name: another may have been put in its place, or none be left.

@@ -87,7 +87,7 @@ public:
         if (!is_ours()) {
             return;
         }
-        vector<entry> closed; // when nobody waits for the lock any more
+        vector<entry> closed; // destroyed once the lock is free
         const os_lock lock(mutex_);
         entries_.insert(entries_.begin(), {&wanted, std::move(opened)});
         while (entries_.size() > most_handles) {

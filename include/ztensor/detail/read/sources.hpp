@@ -333,7 +333,7 @@ public:
         std::shared_ptr<const byte_buffer> of;
         bytes_view bytes;
     };
-    /// A range that is made, in memory that whoever asks next for some of the same part gets, too: many views of one
+    /// A range that is made, in memory that the next call for some of the same part gets, too: many views of one
     /// storage make it once. Nothing where the range is not made. Errors: limit_exceeded, if the whole part takes more
     /// than `most_bytes`; out_of_memory; those of making it.
     ZTENSOR_COLD result<optional<lent_bytes>> lend(uint64_t offset, uint64_t length, uint64_t most_bytes) const {
@@ -396,7 +396,7 @@ private:
         [[nodiscard]] uint64_t there(uint64_t here) const noexcept { return offset + (here - begin); }
     };
 
-    /// What was made, for whoever reads it piece by piece.
+    /// What was made, to be read piece by piece.
     struct kept {
         const made_bytes* of;
         std::shared_ptr<const byte_buffer> bytes;

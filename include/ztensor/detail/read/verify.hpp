@@ -144,7 +144,7 @@ struct hash_task {
     uint64_t length = 0;
     digest algorithm = digest::none;
     uint32_t crc = crc32c_start;   ///< of CRC-32C, CRC-32: where to go on from, then the sum
-    bool goes_on = false;          ///< where the task before it ends; for whoever cut a range
+    bool goes_on = false;          ///< it begins where the task before it ends, as one range was cut
     std::array<byte, 32> sha256{}; ///< of SHA-256: the digest
     result<void> outcome;
 };

@@ -449,7 +449,7 @@ ZTENSOR_COLD inline result<recovery> recover_by(const file_path& path, os_calls&
 
 // -- sweeping
 //
-// Temporary files that nobody finished, swept away by any calls.
+// Temporary files that were never finished, removed by any calls.
 
 [[nodiscard]] inline bool is_temporary_name(const native_path& name) {
     const string_view pattern = ".ztensor-????????????????.tmp";
