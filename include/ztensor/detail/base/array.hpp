@@ -221,9 +221,16 @@ void sort_positions(span<uint32_t> positions, const Less& less) {
     };
     sort_in_order(positions, {is_less, &less});
 }
+
+/// The positions 0 to `count` - 1, sorted by what stands there. Throws std::bad_alloc.
 template <class Less>
-void sort_positions(span<uint32_t> positions, span<uint32_t>, const Less& less) {
+[[nodiscard]] vector<uint32_t> positions_in_order(size_t count, const Less& less) {
+    vector<uint32_t> positions(count);
+    for (uint32_t i = 0; i < count; ++i) {
+        positions[i] = i;
+    }
     sort_positions(positions, less);
+    return positions;
 }
 
 // -- position iterator

@@ -190,10 +190,6 @@ inline constexpr bool host_is_little_endian = true; // MSVC, whose targets all a
 }
 
 /// Its opposite.
-inline void store_little_64(uint64_t value, byte* bytes) noexcept {
-    value = host_is_little_endian ? value : reverse_bytes(value);
-    std::memcpy(bytes, &value, sizeof value);
-}
 
 /// The same number, most significant first.
 [[nodiscard]] inline uint64_t load_big_64(const byte* bytes) noexcept {

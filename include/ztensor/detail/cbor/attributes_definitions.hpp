@@ -284,20 +284,18 @@ inline constexpr size_t depth_around_attributes = 4;
 } // namespace detail
 
 ZTENSOR_INLINE attributes::attributes(attributes_view source) {
-    std::vector<std::uint32_t> order; // the attributes of a file stand in less than 1 GiB
     bool is_sorted = true;
     for (const attribute& each : source) {
         is_sorted = is_sorted && (values_.empty() || values_.back().key < each.key);
-        order.push_back(static_cast<std::uint32_t>(values_.size()));
         values_.push_back({std::string(each.key), std::vector<std::byte>(each.cbor.begin(), each.cbor.end()), true});
     }
     if (is_sorted) {
         return;
     }
-    detail::sort_positions(order, [this](std::uint32_t a, std::uint32_t b) { return values_[a].key < values_[b].key; });
+    const auto is_before = [this](std::uint32_t a, std::uint32_t b) { return values_[a].key < values_[b].key; };
     std::vector<entry> sorted;
     sorted.reserve(values_.size());
-    for (const std::uint32_t at : order) {
+    for (const std::uint32_t at : detail::positions_in_order(values_.size(), is_before)) {
         sorted.push_back(std::move(values_[at]));
     }
     values_ = std::move(sorted);

@@ -296,11 +296,8 @@ private:
             const size_t begin = start_of(2 * size_t{pair});
             return as_text(content.subspan(begin, start_of(2 * size_t{pair} + 1) - begin));
         };
-        record_array<uint32_t> order;
-        for (uint32_t pair = 0; pair < pairs; ++pair) {
-            order.push_back(pair);
-        }
-        sort_positions({order.data(), order.size()}, [&](uint32_t a, uint32_t b) { return key_of(a) < key_of(b); });
+        const vector<uint32_t> order =
+            positions_in_order(pairs, [&](uint32_t a, uint32_t b) { return key_of(a) < key_of(b); });
         for (size_t i = 0; i < pairs; ++i) {
             if (i != 0 && key_of(order[i - 1]) == key_of(order[i])) {
                 return fail(errc::duplicate_key, "a map has a key twice");

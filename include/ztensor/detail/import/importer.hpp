@@ -116,10 +116,7 @@ public:
         object_record object;
         object.name = put(name);
         object.shape = here();
-        items_.begin_array(dimensions.size());
-        for (const uint64_t dimension : dimensions) {
-            items_.unsigned_integer(dimension);
-        }
+        encode_shape(items_, dimensions);
         object.format_word = put(format);
         object.has_attributes = of_object != nullptr;
         if (of_object != nullptr) {
@@ -167,8 +164,7 @@ public:
 
     /// Bytes that items and records take so far, for importers whose headers could grow in them.
     [[nodiscard]] uint64_t bytes() const noexcept {
-        return uint64_t{items_.size()} + attributes_.size() + objects_.size() * sizeof(object_record) +
-               components_.size() * sizeof(component_record);
+        return items_.size() + attributes_.size() + bytes_of_records(objects_, components_);
     }
 
     /// All of it. Errors: manifest_too_large.

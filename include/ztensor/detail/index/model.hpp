@@ -494,6 +494,12 @@ private:
 }
 
 // -- model builder
+/// What objects and their components take as records.
+[[nodiscard]] inline uint64_t bytes_of_records(const record_blocks<object_record>& objects,
+                                               const record_blocks<component_record>& components) noexcept {
+    return uint64_t{objects.size()} * sizeof(object_record) + uint64_t{components.size()} * sizeof(component_record);
+}
+
 /// What no index says, such as another format's header: items, and records whose names, words, shapes and attributes
 /// are such by their positions. No item stands at 0.
 struct model_draft {

@@ -32,12 +32,10 @@ public:
             return fault();
         }
         for (size_t i = 0; i < into_.objects.size(); ++i) {
-            if (i == limits_.max_objects_) {
-                fail_limit("more objects than read_options::max_objects allows");
-            }
-            if (!take(into_.objects[i])) {
+            if (!take(into_.objects[i]) || (i >= limits_.max_objects_ && !fail_object_limit())) {
                 return fault();
             }
+            object_name_ = {};
         }
         return resolve(into_, true, 0);
     }
@@ -53,8 +51,7 @@ private:
     }
 
     bool take(object_record& object) {
-        object_name_ = {};
-        if (cursor_.failed() || !take_text(object.name) || !check_name(into_.text(object.name), object.name.position)) {
+        if (!take_text(object.name) || !check_name(into_.text(object.name), object.name.position)) {
             return false;
         }
         object_name_ = object.name;
@@ -64,7 +61,7 @@ private:
             return false;
         }
         if (object.component_count > limits_.max_components_per_object_) {
-            return fail_limit("more components than read_options::max_components_per_object allows");
+            return fail_component_limit();
         }
         for (component_record& part : into_.components_of(object)) {
             if (!take_text(part.role) || !take_text(part.dtype_word) || !take_text(part.type_word) ||

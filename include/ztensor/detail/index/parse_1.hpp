@@ -196,7 +196,7 @@ private:
             keys_.push_back(into_.position_of(role));
             component_name_ = role;
             if (count == object.component_count) {
-                return fail_limit("more components than read_options::max_components_per_object allows");
+                return fail_component_limit();
             }
             component_record& component = into_.components[object.first_component + count];
             component = {};

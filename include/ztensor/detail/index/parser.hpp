@@ -328,7 +328,7 @@ protected:
     /// An object that was parsed, and begins at `begin`.
     bool end_object(const object_record& object, size_t begin) {
         if (!has_room_for_object()) {
-            return fail_limit("more objects than read_options::max_objects allows");
+            return fail_object_limit();
         }
         builder_.add(object);
         object_name_ = {};
@@ -357,6 +357,12 @@ protected:
     }
     ZTENSOR_COLD bool fail_limit(const char* sentence) noexcept {
         return cursor_.fail(errc::limit_exceeded, cursor_.position(), sentence);
+    }
+    ZTENSOR_COLD bool fail_object_limit() noexcept {
+        return fail_limit("more objects than read_options::max_objects allows");
+    }
+    ZTENSOR_COLD bool fail_component_limit() noexcept {
+        return fail_limit("more components than read_options::max_components_per_object allows");
     }
     ZTENSOR_COLD bool fail_duplicate(size_t position) noexcept {
         return cursor_.fail(errc::duplicate_key, position, "a key stands twice in one map");

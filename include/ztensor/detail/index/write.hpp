@@ -102,24 +102,21 @@ inline void say_in_2(dtype& storage, optional<string_view>& type) noexcept {
     return string(digits.size() < least_digits ? least_digits - digits.size() : 0, '0') + digits;
 }
 
-/// Calls `add(item)` for all of `count` items, in the order that `less(a, b)` tells.
-template <class Less, class Add>
-void for_each_in_order(size_t count, const Less& less, const Add& add) {
-    record_array<uint32_t> order;
-    order.reserve(count);
-    for (uint32_t i = 0; i < count; ++i) {
-        order.push_back(i);
-    }
-    sort_positions({order.data(), order.size()}, less);
-    for (const uint32_t item : order) {
+/// Calls `add(item)` for all of `count` items, in the order of their keys in version 2, `key_of(item) ->
+/// std::string_view`.
+template <class KeyOf, class Add>
+void for_each_in_key_order(size_t count, const KeyOf& key_of, const Add& add) {
+    const auto is_before = [&](uint32_t a, uint32_t b) { return is_before_by_length(key_of(a), key_of(b)); };
+    for (const uint32_t item : positions_in_order(count, is_before)) {
         add(item);
     }
 }
-/// The same in the order of their keys in version 2, `key_of(item) -> std::string_view`.
-template <class KeyOf, class Add>
-void for_each_in_key_order(size_t count, const KeyOf& key_of, const Add& add) {
-    for_each_in_order(
-        count, [&](uint32_t a, uint32_t b) { return is_before_by_length(key_of(a), key_of(b)); }, add);
+
+ZTENSOR_NOINLINE inline void encode_shape(cbor_encoder& out, span<const uint64_t> dimensions) {
+    out.begin_array(dimensions.size());
+    for (const uint64_t dimension : dimensions) {
+        out.unsigned_integer(dimension);
+    }
 }
 
 /// Whose values are in deterministic encoding already.
@@ -176,10 +173,7 @@ ZTENSOR_COLD inline void encode_object_2(cbor_encoder& out, const object_entry& 
             encode_part_2(out, object.components[i]);
         });
     out.text("shape");
-    out.begin_array(object.shape->rank());
-    for (const uint64_t dimension : *object.shape) {
-        out.unsigned_integer(dimension);
-    }
+    encode_shape(out, *object.shape);
     out.text("layout");
     out.text(object.format);
     if (object.attributes != nullptr) {
@@ -203,13 +197,6 @@ ZTENSOR_NOINLINE inline void encode_attributes(cbor_encoder& out, const attribut
     for (const attributes::entry& each : source.values()) {
         out.text(each.key);
         out.encoded(each.cbor);
-    }
-}
-
-ZTENSOR_NOINLINE inline void encode_shape(cbor_encoder& out, const shape& dimensions) {
-    out.begin_array(dimensions.rank());
-    for (const uint64_t dimension : dimensions) {
-        out.unsigned_integer(dimension);
     }
 }
 
@@ -264,12 +251,11 @@ ZTENSOR_NOINLINE inline void encode_component(cbor_encoder& out, format_version 
 /// In the order of their roles.
 ZTENSOR_COLD inline void encode_components_in_order(cbor_encoder& out, format_version version,
                                                     span<const component_entry> components) {
-    for_each_in_order(
-        components.size(), [&](uint32_t a, uint32_t b) { return components[a].role < components[b].role; },
-        [&](uint32_t at) {
-            out.text(components[at].role);
-            encode_component(out, version, components[at]);
-        });
+    const auto is_before = [&](uint32_t a, uint32_t b) { return components[a].role < components[b].role; };
+    for (const uint32_t at : positions_in_order(components.size(), is_before)) {
+        out.text(components[at].role);
+        encode_component(out, version, components[at]);
+    }
 }
 
 /// 1.1 and 1.2: what stands behind the object's name.

@@ -160,8 +160,7 @@ ZTENSOR_INLINE std::uint64_t reader::file_bytes() const noexcept {
 }
 ZTENSOR_INLINE std::uint64_t reader::manifest_bytes() const noexcept {
     const detail::manifest& index = file_->index;
-    const std::uint64_t records = index.objects.size() * sizeof(detail::object_record) +
-                                  index.components.size() * sizeof(detail::component_record);
+    const std::uint64_t records = detail::bytes_of_records(index.objects, index.components);
     return index.bytes().size() + (index.is_foreign() ? records : 0); // of what an importer made, both
 }
 ZTENSOR_INLINE bool reader::is_mapped() const noexcept {

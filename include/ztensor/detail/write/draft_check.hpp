@@ -68,8 +68,8 @@ namespace detail {
 
 // -- dense check
 //
-// A dense tensor on its way into a file, judged by the few rules that can refuse one. draft_check.hpp judges any
-// object, by all the rules of reading, and of a dense tensor says the same: tests compare the two.
+// A dense tensor on its way into a file, judged by the few rules that can refuse one. What follows further down judges
+// any object, by all the rules of reading, and of a dense tensor says the same: tests compare the two.
 
 /// A dense tensor to be written. Borrows; only for the length of a call.
 struct dense_tensor {
@@ -89,15 +89,22 @@ struct dense_tensor {
     return tensor;
 }
 
-/// What the manifest will say of its data: `decoded_bytes` of them.
-[[nodiscard]] inline component_entry entry_of(const dense_tensor& tensor, uint64_t decoded_bytes) {
+/// What the manifest will say of a component of so many bytes, before it is written.
+[[nodiscard]] inline component_entry entry_of_decoded(string_view role, dtype storage,
+                                                      const optional<string_view>& type, uint64_t decoded_bytes,
+                                                      const store& how) {
     component_entry entry;
-    entry.role = "data";
-    entry.dtype = name(tensor.storage);
-    entry.type = tensor.type;
+    entry.role = role;
+    entry.dtype = name(storage);
+    entry.type = type;
     entry.length = decoded_bytes;
-    entry.is_big_endian = tensor.how.is_big_endian_ && width_bytes(tensor.storage) > 1;
+    entry.is_big_endian = how.is_big_endian_ && width_bytes(storage) > 1;
     return entry;
+}
+
+/// The same of a dense tensor's data.
+[[nodiscard]] inline component_entry entry_of(const dense_tensor& tensor, uint64_t decoded_bytes) {
+    return entry_of_decoded("data", tensor.storage, tensor.type, decoded_bytes, tensor.how);
 }
 
 /// `data` is borrowed.
@@ -172,18 +179,11 @@ struct dense_tensor {
 
 [[nodiscard]] inline component_entry entry_of_decoded(format_version version, const component_source& source) {
     dtype storage = source.storage;
-    component_entry entry;
-    entry.role = source.role;
-    if (source.type) {
-        entry.type = *source.type;
-    }
+    optional<string_view> type = source.type;
     if (version == format_version::v2) {
-        say_in_2(storage, entry.type);
+        say_in_2(storage, type);
     }
-    entry.dtype = name(storage);
-    entry.length = source.bytes.size();
-    entry.is_big_endian = source.how.is_big_endian_ && width_bytes(source.storage) > 1;
-    return entry;
+    return entry_of_decoded(source.role, storage, type, source.bytes.size(), source.how);
 }
 
 [[nodiscard]] ZTENSOR_COLD inline component_entry entry_of_stored(format_version version,
@@ -229,14 +229,9 @@ struct dense_tensor {
 /// In which the components of a draft are written: in their own, or in that of their roles.
 [[nodiscard]] ZTENSOR_COLD inline vector<uint32_t> blob_order(format_version version, const object_draft& draft) {
     const vector<component_source>& components = draft.components();
-    vector<uint32_t> order;
-    for (uint32_t i = 0; i < components.size(); ++i) {
-        order.push_back(i);
-    }
-    if (version == format_version::v2) {
-        sort_positions(order, [&](uint32_t a, uint32_t b) { return components[a].role < components[b].role; });
-    }
-    return order;
+    return positions_in_order(components.size(), [&](uint32_t a, uint32_t b) {
+        return version == format_version::v2 ? components[a].role < components[b].role : a < b;
+    });
 }
 
 [[nodiscard]] ZTENSOR_COLD inline object_entry entry_of(string_view name, const object_draft& draft,
@@ -461,13 +456,12 @@ ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_roles(format_version version, const object_entry& object) {
-    vector<uint32_t> order;
-    for (const component_entry& component : object.components) {
-        ZTENSOR_TRY(check_name(version, component.role));
-        order.push_back(static_cast<uint32_t>(order.size()));
-    }
     const auto& all = object.components;
-    sort_positions(order, [&](uint32_t a, uint32_t b) { return all[a].role < all[b].role; });
+    for (const component_entry& component : all) {
+        ZTENSOR_TRY(check_name(version, component.role));
+    }
+    const vector<uint32_t> order =
+        positions_in_order(all.size(), [&](uint32_t a, uint32_t b) { return all[a].role < all[b].role; });
     for (size_t i = 1; i < order.size(); ++i) {
         if (all[order[i - 1]].role == all[order[i]].role) {
             return fail(errc::duplicate_key, "two components have the same role");

@@ -80,19 +80,18 @@ public:
         if (is_sorted_ && !is_0_1) {
             return take(text_.bytes());
         }
-        result<void> taken;
+        const auto is_before = [&](uint32_t a, uint32_t b) { return comes_before(name(a), name(b)); };
+        const vector<uint32_t> order = is_0_1 ? vector<uint32_t>() : positions_in_order(size(), is_before);
         cbor_encoder piece;
         constexpr size_t piece_bytes = size_t{1} << 16;
-        for_each_in_order(
-            size(), [&](uint32_t a, uint32_t b) { return is_0_1 ? a < b : comes_before(name(a), name(b)); },
-            [&](uint32_t position) {
-                piece.encoded(encoded(position));
-                if (taken && piece.size() >= piece_bytes) {
-                    taken = take(piece.bytes());
-                    piece.clear();
-                }
-            });
-        return taken ? take(piece.bytes()) : taken;
+        for (size_t i = 0; i < size(); ++i) {
+            piece.encoded(encoded(is_0_1 ? i : order[i]));
+            if (piece.size() >= piece_bytes || i + 1 == size()) {
+                ZTENSOR_TRY(take(piece.bytes()));
+                piece.clear();
+            }
+        }
+        return {};
     }
 
 private:
@@ -237,7 +236,9 @@ public:
         digest_memory hash;
         xxh3_start(hash);
         const auto write = [&](bytes_view bytes) {
-            xxh3_update(hash, bytes);
+            if (manifest_is_blob()) {
+                xxh3_update(hash, bytes);
+            }
             footer.manifest_length += bytes.size();
             return file.write(bytes);
         };
