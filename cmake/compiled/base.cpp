@@ -18,5 +18,4 @@ ZTENSOR_EXPORT_END
 #include <ztensor/detail/base/error_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
-#include <ztensor/detail/os/file_path_definitions.hpp>
 #include <ztensor/detail/os/resources_definitions.hpp>

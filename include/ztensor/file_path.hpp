@@ -5,6 +5,7 @@
 #ifndef ZTENSOR_FILE_PATH_HPP
 #define ZTENSOR_FILE_PATH_HPP
 
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/version.hpp>
 
 #include <string>
@@ -21,11 +22,6 @@ namespace detail {
 using native_path = std::wstring;
 #else
 using native_path = std::string;
-#endif
-
-#if defined(_WIN32)
-/// UTF-8 -> UTF-16; what is not Unicode becomes U+FFFD.
-[[nodiscard]] native_path to_native_path(std::string_view utf8);
 #endif
 
 /// True for std::filesystem::path and what is built like it.
@@ -71,7 +67,7 @@ public:
     /// As the system spells it. Throws std::bad_alloc.
     [[nodiscard]] detail::native_path native() const {
 #if defined(_WIN32)
-        return is_wide_ ? detail::native_path(wide_) : detail::to_native_path(text_);
+        return is_wide_ ? detail::native_path(wide_) : detail::utf16_of<detail::native_path>(text_);
 #else
         return detail::native_path(text_);
 #endif
@@ -96,9 +92,5 @@ private:
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
-
-#if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/os/file_path_definitions.hpp>
-#endif
 
 #endif

@@ -12,18 +12,18 @@ import sys
 # Public headers. Each may include lower ranks, and its own rank where that makes no circle.
 RANKS = {
     0: "version span fwd",
-    1: "findings error result dtype vocabulary shape float_types options store file_path array executor",
-    2: "digest attributes byte_source byte_sink",
+    1: "error result dtype vocabulary shape float_types options file_path array executor",
+    2: "digest attributes io",
     5: "component_view object_view object_draft",
     6: "sparse quantized reader writer",
-    7: "load_plan copy edit lint json pieces export foreign reader_set",
+    7: "load_plan copy edit lint json pieces import reader_set",
     8: "ztensor compiled",
     9: "hdf5 eigen mdspan dlpack visit formatter",
 }
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
 ADAPTORS = 9  # the rank that only users include
-FOREIGN_GROUP = {"foreign", "reader_set", "export"}  # of files of other formats, beside the umbrella
+FOREIGN_GROUP = {"import", "reader_set"}  # of files of other formats, beside the umbrella
 
 # The folders of detail/, with the floor that each stands on and the highest rank of the public headers that it may
 # include. A wing includes itself, where that makes no circle, and wings on lower floors.
@@ -42,11 +42,9 @@ WINGS = {
 WAIST_WING = "base"  # all of detail/ that a public header may reach in compiled mode
 WAIST_EXCEPTIONS = {"json": {"cbor"}}  # header-only in both modes: a compiled library knows no nlohmann/json
 
-# The end of a public header: definitions that only header-only mode has there. Windows' file_path also needs the
-# system's own idea of a path.
-TAIL = re.compile(r"^#if !defined\(ZTENSOR_COMPILED\)(?: && !defined\(__ELF__\))?\n((?:#include <ztensor/detail/\w+/\w+_definitions\.hpp>\n)+)#endif\n"
-                  r"|^#if defined\(_WIN32\) && !defined\(ZTENSOR_COMPILED\)\n(#include <ztensor/detail/os/windows\.hpp>\n)"
-                  r"#endif\n", re.MULTILINE)
+# The end of a public header: definitions that only header-only mode has there.
+TAIL = re.compile(r"^#if !defined\(ZTENSOR_COMPILED\)\n((?:#include <ztensor/detail/\w+/\w+_definitions\.hpp>\n)+)#endif\n",
+                  re.MULTILINE)
 
 # Rooms that must not know each other, not even through a third.
 STRANGERS = [("reader", "writer"), ("writer", "reader"), ("load_plan", "writer"), ("load_plan", "json")]
@@ -119,7 +117,7 @@ def include_graph(headers):
 
 def tails(text):
     """What a header includes in header-only mode alone."""
-    return own_includes("".join(group for match in TAIL.findall(text) for group in match))
+    return own_includes("".join(TAIL.findall(text)))
 
 
 def standard_includes(text):

@@ -27,7 +27,7 @@ SOUND = {
     "copy.hpp": "#include <ztensor/reader.hpp>\n#include <functional>\n",
     "json.hpp": "#include <ztensor/detail/cbor/cursor.hpp>\n#include <nlohmann/json.hpp>\n",
     "detail/cbor/cursor.hpp": "#include <ztensor/error.hpp>\n",
-    "file_path.hpp": "#if defined(_WIN32) && !defined(ZTENSOR_COMPILED)\n#include <ztensor/detail/os/windows.hpp>\n#endif\n",
+    "file_path.hpp": "",
     "detail/base/bytes.hpp": "// the only reinterpret_cast\nreinterpret_cast<char*>(p);\n",
     "detail/base/checked.hpp": "#include <cstddef>\n",
     "detail/base/error_definitions.hpp": "#include <ztensor/error.hpp>\n#include <charconv>\n",

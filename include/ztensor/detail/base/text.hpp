@@ -42,6 +42,27 @@ namespace detail {
     return size;
 }
 
+/// UTF-8 -> UTF-16, in a string of whatever holds its units; each byte that is not UTF-8 becomes U+FFFD.
+template <class Wide>
+[[nodiscard]] Wide utf16_of(string_view utf8) {
+    Wide wide;
+    while (!utf8.empty()) {
+        const auto lead = static_cast<unsigned char>(utf8.front());
+        const size_t size = lead < 0x80 ? 1 : utf8_sequence_bytes(utf8);
+        uint32_t point = size == 0 ? 0xfffd : size == 1 ? lead : lead & (0x7fu >> size);
+        for (size_t i = 1; i < size; ++i) {
+            point = point << 6 | (static_cast<unsigned char>(utf8[i]) & 0x3fu);
+        }
+        if (point > 0xffff) {
+            wide += static_cast<typename Wide::value_type>(0xd7c0 + (point >> 10)); // 0xd800 + the upper bits - 0x10000
+            point = 0xdc00 | (point & 0x3ff);
+        }
+        wide += static_cast<typename Wide::value_type>(point);
+        utf8.remove_prefix(size == 0 ? 1 : size);
+    }
+    return wide;
+}
+
 /// True if every byte is below 0x80. Names and words are short: whole words, the last one overlapping, beat a loop
 /// over bytes by 3x on the names of a model.
 [[nodiscard]] inline bool is_ascii(string_view text) noexcept {

@@ -8,8 +8,7 @@
 #ifndef ZTENSOR_DETAIL_OS_WINDOWS_HPP
 #define ZTENSOR_DETAIL_OS_WINDOWS_HPP
 
-// Before all others: file_path.hpp, which they include, ends with a definition that needs it. The two words keep it
-// small and std::min usable; a program that includes it keeps its own choice of both.
+// The two words keep it small and std::min usable; a program that includes it keeps its own choice of both.
 #pragma push_macro("NOMINMAX")
 #pragma push_macro("WIN32_LEAN_AND_MEAN")
 #undef NOMINMAX
