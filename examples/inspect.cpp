@@ -4,7 +4,7 @@
 #include "describe.hpp"
 #include "human.hpp"
 
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/ztensor.hpp>
 #if defined(INSPECT_HAS_HDF5)
 #include <ztensor/hdf5.hpp>

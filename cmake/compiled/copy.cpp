@@ -5,7 +5,7 @@
 
 ZTENSOR_EXPORT_BEGIN
 #include <ztensor/copy.hpp>
-#include <ztensor/export.hpp>
+#include <ztensor/import.hpp>
 ZTENSOR_EXPORT_END
 
 #include <ztensor/detail/transfer/copy_definitions.hpp>

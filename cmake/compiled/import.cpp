@@ -4,7 +4,7 @@
 #include "export.hpp"
 
 ZTENSOR_EXPORT_BEGIN
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 ZTENSOR_EXPORT_END
 
 #include <ztensor/detail/import/import_definitions.hpp>

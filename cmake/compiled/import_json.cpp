@@ -4,7 +4,7 @@
 #include "export.hpp"
 
 ZTENSOR_EXPORT_BEGIN
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader_set.hpp>
 ZTENSOR_EXPORT_END
 

@@ -6,9 +6,7 @@
 ZTENSOR_EXPORT_BEGIN
 #include <ztensor/digest.hpp>
 #include <ztensor/object_draft.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/writer.hpp>
 ZTENSOR_EXPORT_END
 
-#include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>

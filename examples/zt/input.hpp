@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_EXAMPLES_ZT_INPUT_HPP
 #define ZTENSOR_EXAMPLES_ZT_INPUT_HPP
 
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader_set.hpp>
 #include <ztensor/ztensor.hpp>
 

@@ -6,7 +6,7 @@
 
 #include "selection.hpp"
 
-#include <ztensor/export.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/ztensor.hpp>
 
 #include <CLI/CLI.hpp>

@@ -16,7 +16,6 @@
 #include <ztensor/detail/import/import_definitions.hpp>
 #include <ztensor/detail/import/reader_set_definitions.hpp>
 #include <ztensor/detail/import/safetensors_definitions.hpp>
-#include <ztensor/detail/os/file_path_definitions.hpp>
 #include <ztensor/detail/os/resources_definitions.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/lint_definitions.hpp>
@@ -29,7 +28,6 @@
 #include <ztensor/detail/transfer/copy_definitions.hpp>
 #include <ztensor/detail/transfer/export_definitions.hpp>
 #include <ztensor/detail/write/edit_definitions.hpp>
-#include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>
 
 #endif

@@ -15,7 +15,6 @@
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/version.hpp>
 #include <ztensor/visit.hpp>
 #include <ztensor/writer.hpp>

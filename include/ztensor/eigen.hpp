@@ -7,11 +7,11 @@
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/writer.hpp>
 
 #include <Eigen/Core>

@@ -105,7 +105,7 @@ enum class errc : std::uint8_t {
     unsupported_type,     ///< a logical type that this call does not know
     unsupported_format,   ///< this call can't serve the object's format
     unsupported_encoding, ///< neither raw nor zstd
-    // -- files of other formats, foreign.hpp
+    // -- files of other formats, import.hpp
     header_malformed, ///< a header that breaks a rule of the file's own format
     json_malformed,   ///< a header or an index of shards that is not the JSON it should be
     pickle_malformed, ///< a pickle that breaks off or contradicts itself, or that describes no tensors

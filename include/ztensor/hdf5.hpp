@@ -8,13 +8,13 @@
 #ifndef ZTENSOR_HDF5_HPP
 #define ZTENSOR_HDF5_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/hdf5/import_hdf5.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>

@@ -7,11 +7,11 @@
 
 #include <ztensor/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/writer.hpp>
 
 #if __has_include(<version>)

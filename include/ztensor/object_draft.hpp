@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the caller wants written: an object of any format with any components. Borrows elements that stay. SPEC.md
-// section 3.3.
+// What the caller wants written: an object of any format with any components, and how each is to be stored. Borrows
+// elements that stay. SPEC.md section 3.3, section 6, section 7.
 #ifndef ZTENSOR_OBJECT_DRAFT_HPP
 #define ZTENSOR_OBJECT_DRAFT_HPP
 
@@ -12,7 +12,6 @@
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
@@ -27,6 +26,38 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+
+/// How one tensor or component is to be stored.
+struct store {
+    ztensor::encoding encoding_ = ztensor::encoding::raw;
+    int zstd_level_ = 0;
+    double most_of_raw_ = 0; ///< 0: compressed in any case
+    ztensor::digest digest_ = ztensor::digest::none;
+    std::string type_;
+    bool has_type_ = false;
+    bool is_big_endian_ = false;
+
+    /// Compressed, at a level of 1 (fast, and as small as any for dense weights) to 22; 0 is zstd's own default, and
+    /// negative ones, down to libzstd's own least, are faster and leave dense weights as large as they were. What
+    /// takes more than 1 MiB becomes independent frames of 1 MiB each, which several threads can read and write.
+    store& zstd(int level = 1) noexcept { return zstd_if_smaller(level, 0); }
+    /// The same where that pays: the first MiB, at most, is compressed on trial, and where that takes more than
+    /// `most_of_raw` of its size, all of it is stored raw. Dense weights of 16 or 32 bits take about 0.78 to 0.93,
+    /// and to read them compressed is about ten times as slow.
+    store& zstd_if_smaller(int level = 1, double most_of_raw = 0.95) noexcept {
+        encoding_ = ztensor::encoding::zstd;
+        zstd_level_ = level;
+        most_of_raw_ = most_of_raw;
+        return *this;
+    }
+    /// With a digest of the stored bytes: crc32c or sha256. In version 2 of the decoded ones: sha256 instead of the
+    /// xxh3 that every component has there.
+    store& digest(ztensor::digest algorithm) noexcept { return digest_ = algorithm, *this; }
+    /// With this logical type instead of the element type's own.
+    store& type(std::string_view name) { return type_ = name, has_type_ = !name.empty(), *this; }
+    /// Most significant byte first: raw data of version 0.1 only.
+    store& big_endian(bool value = true) noexcept { return is_big_endian_ = value, *this; }
+};
 
 namespace detail {
 

@@ -210,7 +210,9 @@ struct write_options {
     /// before it stay without their file, and have replaced those of an older file of the same name. Where that must
     /// survive, give the new one another name. The table has digests of whole shards of this algorithm, xxh3 or sha256
     /// (to sign the root is then to sign all). 0: no shards.
-    write_options& shard_bytes(std::uint64_t most_bytes, digest of_shards = digest::xxh3) noexcept;
+    write_options& shard_bytes(std::uint64_t most_bytes, digest of_shards = digest::xxh3) noexcept {
+        return shard_bytes_ = most_bytes, shard_digest_ = of_shards, *this;
+    }
     write_options& publish(publish_mode value) noexcept { return publish_ = value, *this; }
     /// What finish() waits for; durable unless told otherwise.
     write_options& sync(sync_level value) noexcept { return sync_ = value, *this; }

@@ -6,11 +6,10 @@
 #define ZTENSOR_READER_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_source.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/file_path.hpp>
-#include <ztensor/findings.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>

@@ -6,18 +6,17 @@
 #define ZTENSOR_WRITER_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstddef>

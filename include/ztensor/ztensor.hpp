@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // All that .zt files take, in the order of its ranks. json.hpp is among it where nlohmann/json is installed. Files of
-// other formats have headers of their own: foreign.hpp and reader_set.hpp read them, export.hpp writes them.
+// other formats have headers of their own: import.hpp and reader_set.hpp.
 #ifndef ZTENSOR_ZTENSOR_HPP
 #define ZTENSOR_ZTENSOR_HPP
 
@@ -19,18 +19,15 @@
 #include <ztensor/dtype.hpp>
 #include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
-#include <ztensor/findings.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <ztensor/array.hpp>
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_sink.hpp>
-#include <ztensor/byte_source.hpp>
 #include <ztensor/digest.hpp>
+#include <ztensor/io.hpp>
 
 #include <ztensor/component_view.hpp>
 #include <ztensor/object_draft.hpp>

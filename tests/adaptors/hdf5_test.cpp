@@ -8,8 +8,8 @@
 #include "support/watched_source.hpp"
 
 #include <ztensor/digest.hpp>
-#include <ztensor/foreign.hpp>
 #include <ztensor/hdf5.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/json.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/reader_set.hpp>

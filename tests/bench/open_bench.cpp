@@ -10,7 +10,7 @@
 #include "table.hpp"
 #include "walk.hpp"
 
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/ztensor.hpp>
 
 #include <atomic>

@@ -23,7 +23,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DETAIL = PROJECT / "include" / "ztensor" / "detail"
 EARLIER = [
     "index/frame", "cbor/cursor", "index/parser", "index/parse_0_1", "index/parse_1", "index/rules", "index/part_rules",
-    "index/overlap", "index/record_template", "index/scan", "index/layouts",
+    "index/record_template", "index/scan", "index/layouts",
 ]
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
@@ -42,10 +42,9 @@ FIRST = {
     "index/parse_0_1": "generations unlike_objects old_indices",
     "index/parse_1": "generations templates unlike_objects",
     "index/rules": "generations refused_fields sparse_0_1 sparse_views sparse_refused deterministic corpus_2 version_2",
-    "index/overlap": "refused_fields blobs_in_any_order",
     "index/record_template": "generations templates templates_2 corpus_2 version_2",
     "index/scan": "templates_2 generations templates chunked_text unknown_pairs refused_fields corpus_2 version_2",
-    "index/part_rules": "sparse_0_1 generations refused_fields templates lint sparse_refused version_2 written_version_2",
+    "index/part_rules": "blobs_in_any_order sparse_0_1 generations refused_fields templates lint sparse_refused version_2 written_version_2",
     "index/layouts": "quantized_refused deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "index/parse_2": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "read/convert": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",

@@ -9,10 +9,9 @@
 #include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
 
-#include <ztensor/byte_sink.hpp>
 #include <ztensor/copy.hpp>
-#include <ztensor/export.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/quantized.hpp>

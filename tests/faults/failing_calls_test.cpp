@@ -11,7 +11,7 @@
 
 #include <ztensor/dlpack.hpp>
 #include <ztensor/edit.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/json.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/pieces.hpp>

@@ -5,8 +5,7 @@
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/work_file.hpp"
 
-#include <ztensor/export.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 
 #include <algorithm>

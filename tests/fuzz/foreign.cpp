@@ -6,7 +6,7 @@
 #include "fuzz/memory_source.hpp"
 #include "fuzz/walk.hpp"
 
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/pieces.hpp>
 
 #include <cstdint>

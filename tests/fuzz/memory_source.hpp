@@ -6,7 +6,7 @@
 
 #include "fuzz/fuzzing.hpp"
 
-#include <ztensor/byte_source.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

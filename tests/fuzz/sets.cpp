@@ -5,7 +5,7 @@
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/work_file.hpp"
 
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader_set.hpp>
 #include <ztensor/writer.hpp>
 

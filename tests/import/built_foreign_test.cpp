@@ -11,7 +11,7 @@
 #include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
 
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/reader_set.hpp>
 

@@ -7,7 +7,7 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/copy.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 

@@ -6,7 +6,7 @@
 #include "support/refusal.hpp"
 
 #include <ztensor/digest.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 
 #include <nlohmann/json.hpp>

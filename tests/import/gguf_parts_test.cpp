@@ -6,7 +6,7 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/reader_set.hpp>
 
@@ -41,7 +41,8 @@ public:
         return *this;
     }
     gguf_file& part(std::uint64_t number, std::uint64_t count, std::uint64_t tensors) {
-        const bytes all = text_of_gguf("split.tensors.count") + little_endian(5, 4) + little_endian(tensors, 4); // an i32
+        const bytes all =
+            text_of_gguf("split.tensors.count") + little_endian(5, 4) + little_endian(tensors, 4); // an i32
         return pair(u16_value("split.no", number)).pair(u16_value("split.count", count)).pair(all);
     }
     gguf_file& tensor(const std::string& name, std::uint64_t elements, std::uint64_t type, const bytes& data) {

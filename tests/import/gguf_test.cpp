@@ -9,9 +9,8 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/copy.hpp>
-#include <ztensor/export.hpp>
 #include <ztensor/float_types.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/json.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_draft.hpp>

@@ -8,7 +8,7 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>

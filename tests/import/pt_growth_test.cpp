@@ -7,8 +7,8 @@
 #include "support/counted_memory.hpp"
 #include "support/refusal.hpp"
 
-#include <ztensor/byte_source.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

@@ -8,7 +8,7 @@
 #include "support/refusal.hpp"
 #include "support/zt_builder.hpp"
 
-#include <ztensor/detail/index/overlap.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/reader.hpp>
 

@@ -13,9 +13,9 @@
 #include "support/record.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/digest.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/reader.hpp>
 

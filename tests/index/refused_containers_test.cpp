@@ -6,9 +6,9 @@
 #include "support/faulty_os.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/reader.hpp>
 
 #include <algorithm>

@@ -6,10 +6,10 @@
 #include "support/child_process.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/edit.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 

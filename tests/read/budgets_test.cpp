@@ -12,7 +12,7 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/array.hpp>
-#include <ztensor/byte_source.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/reader.hpp>
 
 #include <atomic>

@@ -6,8 +6,8 @@
 #include "support/faulty_os.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 
 #include <atomic>

@@ -12,8 +12,8 @@
 
 #include <ztensor/array.hpp>
 #include <ztensor/copy.hpp>
-#include <ztensor/export.hpp>
 #include <ztensor/float_types.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/quantized.hpp>

@@ -12,7 +12,7 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/float_types.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 

@@ -13,12 +13,11 @@
 #include <ztensor/array.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/executor.hpp>
-#include <ztensor/export.hpp>
 #include <ztensor/float_types.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/reader.hpp>

@@ -13,7 +13,7 @@ import re
 import sys
 
 HAS_MAIN = re.compile(r"^int main\(", re.MULTILINE)
-PRELUDE = "#include <ztensor/export.hpp>\n#include <ztensor/foreign.hpp>\n#include <ztensor/reader_set.hpp>\n" \
+PRELUDE = "#include <ztensor/import.hpp>\n#include <ztensor/import.hpp>\n#include <ztensor/reader_set.hpp>\n" \
     "#include <ztensor/ztensor.hpp>\n#include <iostream>\n#include <string>\n#include <vector>\n"
 
 

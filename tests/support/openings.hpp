@@ -7,7 +7,7 @@
 #include "support/bytes.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/byte_source.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>

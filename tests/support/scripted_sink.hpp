@@ -6,7 +6,7 @@
 
 #include "support/bytes.hpp"
 
-#include <ztensor/byte_sink.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -6,8 +6,8 @@
 
 #include "support/bytes.hpp"
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>

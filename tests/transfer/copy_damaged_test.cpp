@@ -10,7 +10,7 @@
 #include "support/writing.hpp"
 
 #include <ztensor/copy.hpp>
-#include <ztensor/export.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>

@@ -14,7 +14,7 @@
 #include "import/foreign_files.hpp"
 
 #include <ztensor/copy.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>

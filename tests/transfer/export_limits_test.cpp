@@ -10,9 +10,9 @@
 #include "support/writing.hpp"
 #include "support/zt_builder.hpp"
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/transfer/export_formats.hpp>
-#include <ztensor/export.hpp>
+#include <ztensor/import.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 

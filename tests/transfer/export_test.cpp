@@ -11,9 +11,8 @@
 #include "support/writing.hpp"
 #include "support/zt_builder.hpp"
 
-#include <ztensor/export.hpp>
 #include <ztensor/float_types.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 

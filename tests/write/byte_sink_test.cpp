@@ -7,12 +7,11 @@
 #include "support/faulty_os.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/byte_sink.hpp>
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/edit.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 
 #include <algorithm>

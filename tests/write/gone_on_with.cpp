@@ -4,8 +4,8 @@
 #include "support/bytes.hpp"
 #include "support/elements.hpp"
 
+#include <ztensor/object_draft.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/writer.hpp>
 
 #include <cstdint>

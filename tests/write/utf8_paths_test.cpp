@@ -6,8 +6,7 @@
 
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/edit.hpp>
-#include <ztensor/export.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/reader_set.hpp>
 #include <ztensor/writer.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A model of GGUF is opened, and its tensors are read as floats. Argument: the file.
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 
 int main(int, char** argv) {
     const ztensor::reader file = ztensor::open_any(argv[1]).value();

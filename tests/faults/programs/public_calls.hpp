@@ -7,8 +7,7 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/dlpack.hpp>
-#include <ztensor/export.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/json.hpp>
 #include <ztensor/reader_set.hpp>
 #include <ztensor/visit.hpp>

@@ -5,7 +5,7 @@
 // write.
 #include <ztensor/ztensor.hpp>
 #if defined(CONSUMER_IMPORTS)
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #endif
 
 #include <cstdio>

@@ -5,10 +5,10 @@
 #ifndef ZTENSOR_DETAIL_CODEC_DEFLATE_HPP
 #define ZTENSOR_DETAIL_CODEC_DEFLATE_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -4,12 +4,12 @@
 #ifndef ZTENSOR_DETAIL_HDF5_DATASETS_HPP
 #define ZTENSOR_DETAIL_HDF5_DATASETS_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

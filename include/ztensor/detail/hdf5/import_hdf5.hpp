@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_HDF5_IMPORT_HDF5_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -19,6 +18,7 @@
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/import/zip.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>

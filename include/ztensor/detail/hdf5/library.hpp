@@ -4,12 +4,12 @@
 #ifndef ZTENSOR_DETAIL_HDF5_LIBRARY_HPP
 #define ZTENSOR_DETAIL_HDF5_LIBRARY_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

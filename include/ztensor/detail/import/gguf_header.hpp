@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_IMPORT_GGUF_HEADER_HPP
 #define ZTENSOR_DETAIL_IMPORT_GGUF_HEADER_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
@@ -13,6 +12,7 @@
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/index/names.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

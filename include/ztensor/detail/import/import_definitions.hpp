@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// First bytes -> the importer that knows them. Defines what foreign.hpp declares.
+// First bytes -> the importer that knows them. Defines how import.hpp opens.
 #ifndef ZTENSOR_DETAIL_IMPORT_IMPORT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_IMPORT_IMPORT_DEFINITIONS_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
@@ -15,7 +14,8 @@
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/sources.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
+#include <ztensor/io.hpp>
 
 #include <algorithm>
 #include <memory>

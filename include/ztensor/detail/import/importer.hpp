@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_IMPORT_IMPORTER_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
@@ -17,13 +16,14 @@
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/file_path.hpp>
-#include <ztensor/findings.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <memory>

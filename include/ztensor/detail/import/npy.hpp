@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_IMPORT_NPY_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
@@ -15,6 +14,7 @@
 #include <ztensor/detail/import/strided.hpp>
 #include <ztensor/detail/import/zip.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>

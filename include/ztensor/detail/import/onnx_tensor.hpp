@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_IMPORT_ONNX_TENSOR_HPP
 #define ZTENSOR_DETAIL_IMPORT_ONNX_TENSOR_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -12,6 +11,7 @@
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -5,13 +5,13 @@
 #ifndef ZTENSOR_DETAIL_IMPORT_PICKLE_STREAM_HPP
 #define ZTENSOR_DETAIL_IMPORT_PICKLE_STREAM_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/shared.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>

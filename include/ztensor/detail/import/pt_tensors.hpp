@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_IMPORT_PT_TENSORS_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
@@ -18,6 +17,7 @@
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/import/strided.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

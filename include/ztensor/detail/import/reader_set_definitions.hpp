@@ -15,7 +15,7 @@
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/read/siblings.hpp>
-#include <ztensor/foreign.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>

@@ -5,7 +5,6 @@
 #ifndef ZTENSOR_DETAIL_IMPORT_SHARED_HPP
 #define ZTENSOR_DETAIL_IMPORT_SHARED_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -17,6 +16,7 @@
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>

@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_IMPORT_ZIP_HPP
 #define ZTENSOR_DETAIL_IMPORT_ZIP_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -16,6 +15,7 @@
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

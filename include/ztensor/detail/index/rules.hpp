@@ -25,7 +25,6 @@
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/overlap.hpp>
 #include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>

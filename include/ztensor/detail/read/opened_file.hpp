@@ -6,7 +6,6 @@
 #define ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
@@ -18,7 +17,7 @@
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/error.hpp>
-#include <ztensor/findings.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/vocabulary.hpp>

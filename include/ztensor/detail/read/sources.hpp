@@ -5,7 +5,6 @@
 #ifndef ZTENSOR_DETAIL_READ_SOURCES_HPP
 #define ZTENSOR_DETAIL_READ_SOURCES_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -15,6 +14,7 @@
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

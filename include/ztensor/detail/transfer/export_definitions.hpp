@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Files of other formats, written through the library's own sinks. Defines what export.hpp declares.
+// Files of other formats, written through the library's own sinks. Defines what import.hpp declares of it.
 #ifndef ZTENSOR_DETAIL_TRANSFER_EXPORT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_TRANSFER_EXPORT_DEFINITIONS_HPP
 
-#include <ztensor/byte_sink.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -13,7 +12,8 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/transfer/export_formats.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/export.hpp>
+#include <ztensor/import.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/vocabulary.hpp>
 

@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_TRANSFER_EXPORT_FORMATS_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_sink.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/base/bytes.hpp>
@@ -19,6 +18,7 @@
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/reader.hpp>

@@ -23,7 +23,6 @@
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/sparse.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_WRITE_BLOB_ENCODER_HPP
 #define ZTENSOR_DETAIL_WRITE_BLOB_ENCODER_HPP
 
-#include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
@@ -15,6 +14,7 @@
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/digest.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
@@ -36,40 +36,13 @@ namespace detail {
 
 // -- blob encoder
 //
-// Decoded bytes -> one blob in a sink: byte order, compression and digest in one pass, piece by piece. Compression is
-// reached through a class of its own, so that programs which never ask for it hold no code of zstd. SPEC.md section 6,
-// section 7.
+// Decoded bytes -> one blob in a sink: byte order, compression and digest in one pass, piece by piece. SPEC.md
+// section 6, section 7.
 
 /// Who takes bytes that are ready.
 struct byte_consumer {
     void* owner;
     result<void> (*take)(void* owner, bytes_view bytes);
-};
-
-/// Compresses the blobs of a writer one after the other. One thread at a time calls it.
-class blob_encoder {
-public:
-    virtual ~blob_encoder() = default;
-    blob_encoder(const blob_encoder&) = delete;
-    blob_encoder& operator=(const blob_encoder&) = delete;
-
-    /// Errors: invalid_argument for a level that there isn't.
-    virtual result<void> check(int level) const = 0;
-    /// Starts a blob, as store::zstd_if_smaller() says; one that was not ended is forgotten. `seekable`: as version 2
-    /// has it, zt.zstd-seekable/1.
-    virtual void begin(int level, double most_of_raw, bool seekable) noexcept = 0;
-    /// Takes the next piece, ends the blob after it if it is the `last`, and hands on what is ready, on this thread.
-    result<void> encode(bytes_view piece, bool last, byte_consumer out) { return encode_(*this, piece, last, out); }
-    /// How the blob, once it is ended, is stored: raw where compressing it did not pay.
-    [[nodiscard]] virtual ztensor::encoding used() const noexcept = 0;
-
-protected:
-    using encode_function = result<void> (*)(blob_encoder& self, bytes_view piece, bool last, byte_consumer out);
-
-    explicit blob_encoder(encode_function how) noexcept : encode_(how) {}
-
-private:
-    encode_function encode_; ///< not virtual: g++ guesses the one class it sees, and then compiles all of zstd anyway
 };
 
 /// The elements of a component, decoded.
@@ -125,124 +98,6 @@ struct copied_blobs {
     std::map<blob_place, blob_position> positions;
     std::set<std::pair<blob_place, string>> checked; ///< with the encoding and the digest that were compared
 };
-
-// -- blob writer
-//
-// One blob, from decoded elements to the sink: put into the file's byte order, compressed and digested on the way.
-
-/// One blob being written. Its memory does not grow with the blob.
-class blob_writer {
-public:
-    /// At `position` of what goes into `sink`. `encoder`, which has begun a blob, is null, and `algorithm` none, where
-    /// there is to be neither.
-    blob_writer(byte_sink& sink, uint64_t position, bool is_big_endian, blob_encoder* encoder, digest algorithm,
-                bool is_version_2) noexcept
-        : sink_(&sink), position_(position), encoder_(encoder), digests_decoded_(is_version_2 && encoder != nullptr),
-          is_big_endian_(is_big_endian) {
-        if (algorithm != digest::none) {
-            digester_.emplace(algorithm);
-        }
-    }
-
-    /// The next elements, of a blob that ends with them if they are the `last`.
-    result<void> append(const blob_content& elements, bool last) {
-        return in_order_of_file(elements, is_big_endian_, [&](bytes_view piece, bool is_last_piece) {
-            return append_bytes(piece, last && is_last_piece);
-        });
-    }
-
-    [[nodiscard]] uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
-    [[nodiscard]] uint64_t stored_bytes() const noexcept { return stored_bytes_; }
-    /// Of the blob that is ended.
-    [[nodiscard]] ZTENSOR_COLD ztensor::encoding encoding() const noexcept {
-        return encoder_ != nullptr ? encoder_->used() : ztensor::encoding::raw;
-    }
-    /// Of the stored bytes, in version 2 of the decoded ones; "" if there is to be none.
-    [[nodiscard]] ZTENSOR_NOINLINE string digest_text() const { return digester_ ? digester_->text() : string(); }
-
-private:
-    result<void> append_bytes(bytes_view piece, bool last) {
-        decoded_bytes_ += piece.size();
-        if (digests_decoded_) { // of version 2, where every blob has a digest
-            digester_->update(piece);
-        }
-        return encoder_ != nullptr ? encoder_->encode(piece, last, {this, take_encoded}) : store_bytes(piece);
-    }
-
-    static result<void> take_encoded(void* self, bytes_view bytes) {
-        return static_cast<blob_writer*>(self)->store_bytes(bytes);
-    }
-
-    result<void> store_bytes(bytes_view bytes) {
-        if (digester_ && !digests_decoded_) {
-            return store_digested(bytes);
-        }
-        stored_bytes_ += bytes.size();
-        sink_->expect(bytes.size());
-        return bytes.empty() ? result<void>() : sink_->write(bytes);
-    }
-
-    /// In pieces of the size that the sink takes best, which end at multiples of it in the file: each is still in the
-    /// cache when it is written.
-    ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
-        while (!bytes.empty()) {
-            const uint64_t piece_bytes = sink_->expect(bytes.size());
-            const uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
-            const bytes_view piece =
-                bytes.first(static_cast<size_t>((std::min<uint64_t>)(bytes.size(), left_of_piece)));
-            digester_->update(piece);
-            stored_bytes_ += piece.size();
-            ZTENSOR_TRY(sink_->write(piece));
-            bytes = bytes.subspan(piece.size());
-        }
-        return {};
-    }
-
-    byte_sink* sink_;
-    uint64_t position_;
-    blob_encoder* encoder_; ///< null: raw
-    optional<digester> digester_;
-    bool digests_decoded_;
-    bool is_big_endian_;
-    uint64_t decoded_bytes_ = 0;
-    uint64_t stored_bytes_ = 0;
-};
-
-// -- known blobs of version 2
-//
-// What tells that a file has a blob already: its XXH3, and a comparison.
-
-/// Compares the pieces of a blob with what a sink holds.
-class compared_bytes {
-public:
-    compared_bytes(byte_sink& with, uint64_t offset) noexcept : with_(with), offset_(offset) {}
-
-    /// The next ones. Whether all so far are the same.
-    [[nodiscard]] bool add(bytes_view bytes) {
-        is_same_ = is_same_ && with_.holds(offset_, bytes);
-        offset_ += bytes.size();
-        return is_same_;
-    }
-    [[nodiscard]] bool is_same() const noexcept { return is_same_; }
-
-private:
-    byte_sink& with_;
-    uint64_t offset_;
-    bool is_same_ = true;
-};
-
-/// What a file of version 2 says of a raw blob, if it says it.
-[[nodiscard]] ZTENSOR_COLD inline optional<uint64_t> stated_xxh3(const stored_component& stored) noexcept {
-    const digest_parts digest = parse_strict_digest(stored.digest);
-    if (stored.generation != generation::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
-        return std::nullopt;
-    }
-    uint64_t value = 0;
-    for (const char digit : digest.digits) {
-        value = value << 4 | static_cast<uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-    }
-    return value;
-}
 
 // -- seek table
 
@@ -322,18 +177,18 @@ struct frame_batch {
     }
 };
 
-/// See store::zstd(). Contexts and buffers are made when first needed, and kept.
-class zstd_frames final : public blob_encoder {
+/// Compresses the blobs of a writer one after the other: see store::zstd(). One thread at a time calls it. Contexts and
+/// buffers are made when first needed, and kept.
+class zstd_frames {
 public:
     static constexpr size_t frame_bytes = frame_batch::frame_bytes;
 
     /// `threads` as in write_options.
-    explicit zstd_frames(unsigned threads) noexcept
-        : blob_encoder(encode_next), lanes_(threads != 0 ? threads : processor_count()) {}
+    explicit zstd_frames(unsigned threads) noexcept : lanes_(threads != 0 ? threads : processor_count()) {}
 
-    result<void> check(int level) const override { return check_zstd_level(level); }
-
-    void begin(int level, double most_of_raw, bool seekable) noexcept override {
+    /// Starts a blob, as store::zstd_if_smaller() says; one that was not ended is forgotten. `seekable`: as version 2
+    /// has it, zt.zstd-seekable/1.
+    void begin(int level, double most_of_raw, bool seekable) noexcept {
         settings_ = {level, seekable};
         frame_sizes_.truncate(0);
         decoded_bytes_ = 0;
@@ -344,23 +199,24 @@ public:
         gathered_bytes_ = 0;
     }
 
-    [[nodiscard]] ztensor::encoding used() const noexcept override {
+    /// Takes the next piece, ends the blob after it if it is the `last`, and hands on what is ready, on this thread.
+    result<void> encode(bytes_view piece, bool last, byte_consumer out) {
+        out_ = out;
+        decoded_bytes_ += piece.size();
+        ZTENSOR_TRY(encode_piece(piece, last));
+        return last && settings_.is_seekable && !is_raw_
+                   ? put_seek_table(frame_sizes_, frame_bytes, decoded_bytes_, out)
+                   : result<void>();
+    }
+
+    /// How the blob, once it is ended, is stored: raw where compressing it did not pay.
+    [[nodiscard]] ztensor::encoding used() const noexcept {
         return is_raw_                 ? ztensor::encoding::raw
                : settings_.is_seekable ? ztensor::encoding::zstd_seekable
                                        : ztensor::encoding::zstd;
     }
 
 private:
-    static result<void> encode_next(blob_encoder& self, bytes_view piece, bool last, byte_consumer out) {
-        zstd_frames& frames = static_cast<zstd_frames&>(self);
-        frames.out_ = out;
-        frames.decoded_bytes_ += piece.size();
-        ZTENSOR_TRY(frames.encode_piece(piece, last));
-        return last && frames.settings_.is_seekable && !frames.is_raw_
-                   ? put_seek_table(frames.frame_sizes_, frame_bytes, frames.decoded_bytes_, out)
-                   : result<void>();
-    }
-
     /// A frame that is ready.
     result<void> hand_on(const encoded_frame& frame) {
         ZTENSOR_TRY(zstd_encoder::failure(frame.encoded));
@@ -511,6 +367,124 @@ private:
     byte_buffer gathered_;
     size_t gathered_bytes_ = 0;
 };
+
+// -- blob writer
+//
+// One blob, from decoded elements to the sink: put into the file's byte order, compressed and digested on the way.
+
+/// One blob being written. Its memory does not grow with the blob.
+class blob_writer {
+public:
+    /// At `position` of what goes into `sink`. `encoder`, which has begun a blob, is null, and `algorithm` none, where
+    /// there is to be neither.
+    blob_writer(byte_sink& sink, uint64_t position, bool is_big_endian, zstd_frames* encoder, digest algorithm,
+                bool is_version_2) noexcept
+        : sink_(&sink), position_(position), encoder_(encoder), digests_decoded_(is_version_2 && encoder != nullptr),
+          is_big_endian_(is_big_endian) {
+        if (algorithm != digest::none) {
+            digester_.emplace(algorithm);
+        }
+    }
+
+    /// The next elements, of a blob that ends with them if they are the `last`.
+    result<void> append(const blob_content& elements, bool last) {
+        return in_order_of_file(elements, is_big_endian_, [&](bytes_view piece, bool is_last_piece) {
+            return append_bytes(piece, last && is_last_piece);
+        });
+    }
+
+    [[nodiscard]] uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
+    [[nodiscard]] uint64_t stored_bytes() const noexcept { return stored_bytes_; }
+    /// Of the blob that is ended.
+    [[nodiscard]] ZTENSOR_COLD ztensor::encoding encoding() const noexcept {
+        return encoder_ != nullptr ? encoder_->used() : ztensor::encoding::raw;
+    }
+    /// Of the stored bytes, in version 2 of the decoded ones; "" if there is to be none.
+    [[nodiscard]] ZTENSOR_NOINLINE string digest_text() const { return digester_ ? digester_->text() : string(); }
+
+private:
+    result<void> append_bytes(bytes_view piece, bool last) {
+        decoded_bytes_ += piece.size();
+        if (digests_decoded_) { // of version 2, where every blob has a digest
+            digester_->update(piece);
+        }
+        return encoder_ != nullptr ? encoder_->encode(piece, last, {this, take_encoded}) : store_bytes(piece);
+    }
+
+    static result<void> take_encoded(void* self, bytes_view bytes) {
+        return static_cast<blob_writer*>(self)->store_bytes(bytes);
+    }
+
+    result<void> store_bytes(bytes_view bytes) {
+        if (digester_ && !digests_decoded_) {
+            return store_digested(bytes);
+        }
+        stored_bytes_ += bytes.size();
+        sink_->expect(bytes.size());
+        return bytes.empty() ? result<void>() : sink_->write(bytes);
+    }
+
+    /// In pieces of the size that the sink takes best, which end at multiples of it in the file: each is still in the
+    /// cache when it is written.
+    ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
+        while (!bytes.empty()) {
+            const uint64_t piece_bytes = sink_->expect(bytes.size());
+            const uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
+            const bytes_view piece =
+                bytes.first(static_cast<size_t>((std::min<uint64_t>)(bytes.size(), left_of_piece)));
+            digester_->update(piece);
+            stored_bytes_ += piece.size();
+            ZTENSOR_TRY(sink_->write(piece));
+            bytes = bytes.subspan(piece.size());
+        }
+        return {};
+    }
+
+    byte_sink* sink_;
+    uint64_t position_;
+    zstd_frames* encoder_; ///< null: raw
+    optional<digester> digester_;
+    bool digests_decoded_;
+    bool is_big_endian_;
+    uint64_t decoded_bytes_ = 0;
+    uint64_t stored_bytes_ = 0;
+};
+
+// -- known blobs of version 2
+//
+// What tells that a file has a blob already: its XXH3, and a comparison.
+
+/// Compares the pieces of a blob with what a sink holds.
+class compared_bytes {
+public:
+    compared_bytes(byte_sink& with, uint64_t offset) noexcept : with_(with), offset_(offset) {}
+
+    /// The next ones. Whether all so far are the same.
+    [[nodiscard]] bool add(bytes_view bytes) {
+        is_same_ = is_same_ && with_.holds(offset_, bytes);
+        offset_ += bytes.size();
+        return is_same_;
+    }
+    [[nodiscard]] bool is_same() const noexcept { return is_same_; }
+
+private:
+    byte_sink& with_;
+    uint64_t offset_;
+    bool is_same_ = true;
+};
+
+/// What a file of version 2 says of a raw blob, if it says it.
+[[nodiscard]] ZTENSOR_COLD inline optional<uint64_t> stated_xxh3(const stored_component& stored) noexcept {
+    const digest_parts digest = parse_strict_digest(stored.digest);
+    if (stored.generation != generation::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
+        return std::nullopt;
+    }
+    uint64_t value = 0;
+    for (const char digit : digest.digits) {
+        value = value << 4 | static_cast<uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    }
+    return value;
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -27,7 +27,6 @@
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_WRITE_FILE_WRITER_HPP
 #define ZTENSOR_DETAIL_WRITE_FILE_WRITER_HPP
 
-#include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -17,6 +16,7 @@
 #include <ztensor/detail/write/atomic_file.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

@@ -17,8 +17,8 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
+#include <ztensor/edit.hpp>
 #include <ztensor/file_path.hpp>
-#include <ztensor/findings.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/vocabulary.hpp>

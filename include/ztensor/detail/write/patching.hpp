@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_WRITE_PATCHING_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
@@ -17,6 +16,7 @@
 #include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>

@@ -5,8 +5,6 @@
 #define ZTENSOR_DETAIL_WRITE_SECTION_WRITER_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_sink.hpp>
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -18,6 +16,7 @@
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -314,14 +313,11 @@ private:
     }
 
     [[nodiscard]] blob_writer writer_with(digest algorithm, uint64_t offset, const store& how) noexcept {
-        blob_encoder* const encoder = how.encoding_ != encoding::raw ? begun_encoder(how) : nullptr;
-        return {target(), offset, how.is_big_endian_, encoder, algorithm, is_version_2_};
-    }
-
-    // Cold, or g++ guesses the one encoder it sees.
-    [[nodiscard]] ZTENSOR_COLD blob_encoder* begun_encoder(const store& how) noexcept {
-        encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2_);
-        return encoder_.get();
+        const bool is_raw = how.encoding_ == encoding::raw;
+        if (!is_raw) {
+            encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2_);
+        }
+        return {target(), offset, how.is_big_endian_, is_raw ? nullptr : encoder_.get(), algorithm, is_version_2_};
     }
 
     [[nodiscard]] digest algorithm_for(const store& how) const noexcept {
@@ -415,16 +411,13 @@ private:
     }
 
     ZTENSOR_COLD result<void> prepare_encoder(const store& how) {
-        if (how.make_encoder_ == nullptr) {
-            return fail(errc::invalid_argument, "a store is told of encodings by its functions alone");
-        }
         if (encoder_ == nullptr) {
-            encoder_.reset(how.make_encoder_(threads_));
+            encoder_.reset(new (std::nothrow) zstd_frames(threads_));
             if (encoder_ == nullptr) {
                 return fail(errc::out_of_memory, "no memory for a zstd encoder");
             }
         }
-        return encoder_->check(how.zstd_level_);
+        return check_zstd_level(how.zstd_level_);
     }
 
     // -- raw blobs of version 2, of which a file has each once
@@ -515,9 +508,9 @@ private:
     uint32_t shard_ = 0;                  ///< the number of the one that is being written; 0, the file itself
     uint64_t position_in_root_ = 0;       ///< while a shard is being written
     unsigned threads_;
-    std::unique_ptr<blob_encoder> encoder_; ///< once there is something to compress
-    copied_blobs* copied_blobs_ = nullptr;  ///< the caller's, while a file is copied
-    shared_blobs written_;                  ///< of version 2: the raw blobs of the file
+    std::unique_ptr<zstd_frames> encoder_; ///< once there is something to compress
+    copied_blobs* copied_blobs_ = nullptr; ///< the caller's, while a file is copied
+    shared_blobs written_;                 ///< of version 2: the raw blobs of the file
 };
 
 } // namespace detail

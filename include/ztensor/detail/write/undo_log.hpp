@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
 #define ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
@@ -15,6 +14,7 @@
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

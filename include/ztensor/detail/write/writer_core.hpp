@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_WRITE_WRITER_CORE_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -18,6 +17,7 @@
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/manifest_draft.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
+#include <ztensor/io.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Where the bytes of a container come from: a mapped file, positional reads, memory, or a class of the user's own.
-// Knows nothing of what the bytes mean.
-#ifndef ZTENSOR_BYTE_SOURCE_HPP
-#define ZTENSOR_BYTE_SOURCE_HPP
+// Where the bytes of a container come from: a mapped file, positional reads, memory, or a class of the user's own; and
+// where they go: a file that appears all at once, memory, or likewise. Knows nothing of what the bytes mean.
+#ifndef ZTENSOR_IO_HPP
+#define ZTENSOR_IO_HPP
 
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -91,6 +91,53 @@ private:
     [[nodiscard]] virtual bool is_made(std::uint64_t /*offset*/, std::uint64_t /*length*/) const noexcept {
         return false;
     }
+};
+
+namespace detail {
+
+class blob_writer;
+class compared_bytes;
+class file;
+class section_writer;
+class shard_sink;
+
+} // namespace detail
+
+/// Takes bytes in order and makes them the result in one step at the end: derive from it to write containers into an
+/// archive or a network store. One thread at a time calls it. After a failure the writer calls nothing but the
+/// destructor, which without a successful finish() must leave no result behind.
+class byte_sink {
+    friend class detail::blob_writer;
+    friend class detail::compared_bytes;
+    friend class detail::section_writer;
+    friend class detail::shard_sink;
+
+public:
+    virtual ~byte_sink() = default;
+    byte_sink(const byte_sink&) = delete;
+    byte_sink& operator=(const byte_sink&) = delete;
+
+    /// Appends all of `bytes`, which are the caller's again when it returns.
+    virtual result<void> write(bytes_view bytes) = 0;
+
+    /// Makes all that was written the result.
+    virtual result<void> finish() = 0;
+
+protected:
+    byte_sink() = default;
+
+private:
+    /// For the library's own: appends up to so many bytes of a file, and gives how many, perhaps none.
+    virtual result<std::uint64_t> append_file(const detail::file&, std::uint64_t, std::uint64_t) {
+        return std::uint64_t{0};
+    }
+    /// Likewise: whether writing on would destroy that file, from which bytes are to be copied.
+    [[nodiscard]] virtual bool would_destroy(const detail::file&) const { return false; }
+    /// Likewise: so many bytes, or a few less, are about to come. Gives in pieces of how many bytes the sink takes them
+    /// best.
+    virtual std::size_t expect(std::uint64_t) { return std::size_t{1} << 20; }
+    /// Likewise: whether these bytes are what was written at `offset`; false where that can't be told any more.
+    [[nodiscard]] virtual bool holds(std::uint64_t, bytes_view) { return false; }
 };
 
 } // namespace ZTENSOR_MODE
