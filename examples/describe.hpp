@@ -82,28 +82,28 @@ inline std::string stored_sha256(const ztensor::component_view& source) {
 }
 
 inline json component(const ztensor::component_view& source) {
-    json out = {{"dtype", source.dtype_name()}};
-    if (source.original_dtype() != source.dtype_name()) {
-        out["original_dtype"] = source.original_dtype();
+    json out = {{"dtype", source.dtype().text()}};
+    if (source.dtype().original() != source.dtype().text()) {
+        out["original_dtype"] = source.dtype().original();
     }
-    if (source.has_type()) {
-        out["type"] = source.type();
+    if (source.type().is_present() || source.type().has_original()) { // even the storage type's own name
+        out["type"] = source.type().is_present() ? source.type().text() : source.type().original();
     }
     if (!source.shard().empty()) {
         out["shard"] = source.shard();
     }
     out["offset"] = source.offset();
     out["length"] = source.stored_bytes();
-    out["encoding"] = source.encoding_name();
+    out["encoding"] = source.encoding().text();
     if (source.uncompressed_length()) {
         out["uncompressed_length"] = *source.uncompressed_length();
     }
-    if (source.has_digest()) {
-        out["digest"] = source.digest();
+    if (source.digest().is_present()) {
+        out["digest"] = source.digest().text();
     }
     out["digest_state"] = ztensor::name(source.verify().value());
     out["stored_sha256"] = stored_sha256(source);
-    if (!source.encoding()) {
+    if (!source.encoding().is_known()) {
         return out;
     }
     const std::vector<std::byte> decoded = source.read<std::byte>().value();
@@ -118,27 +118,29 @@ inline json component(const ztensor::component_view& source) {
     return out;
 }
 
-/// "major.minor": of the version that the file states, or of the generation that states none. Of other formats their
+/// "major.minor": of the version that the file states, or of the one that states none. Of other formats their
 /// names.
 inline std::string generation(const ztensor::reader& source) {
     if (source.container() != ztensor::container_kind::zt) {
-        return std::string(ztensor::name(source.container()));
+        return std::string(source.container().text());
     }
-    const std::string_view version = source.version();
+    const std::string_view version = source.version().original();
     const std::size_t second_dot = version.find('.', version.find('.') + 1);
-    return std::string(version.empty() ? ztensor::name(source.generation()) : version.substr(0, second_dot));
+    return std::string(version.empty() ? source.version().text() : version.substr(0, second_dot));
 }
 
-inline json object(const ztensor::object_view& source, ztensor::generation generation) {
-    json out = {{"name", source.name()}, {"shape", source.shape()}, {"format", source.format()}};
-    if (generation == ztensor::generation::v0_1 && source.has_original_format()) {
-        out["original_layout"] = source.original_format();
+inline json object(const ztensor::object_view& source, ztensor::version generation) {
+    json out = {{"name", source.name()},
+                {"shape", source.shape()},
+                {"format", generation == ztensor::version::v2 ? source.format().original() : source.format().text()}};
+    if (generation == ztensor::version::v0_1 && source.format().has_original()) {
+        out["original_layout"] = source.format().original();
     }
     out["attributes"] = source.has_attributes() ? attributes(source.attributes()) : json();
     for (const ztensor::component_view each : source) {
         out["components"][std::string(each.role())] = component(each);
     }
-    if (source.known_format() == ztensor::format::sparse_csr) {
+    if (source.format() == ztensor::format::sparse_csr) {
         if (const auto csr = unless_damaged(ztensor::csr_view<std::byte>::from(source))) {
             out["csr"] = {{"nnz", csr->entry_count()},
                           {"indptr_u64_sha256", sha256(csr->indptr())},
@@ -146,7 +148,7 @@ inline json object(const ztensor::object_view& source, ztensor::generation gener
                           {"values_sha256", sha256(csr->values())}};
         }
     }
-    if (source.known_format() == ztensor::format::sparse_coo) {
+    if (source.format() == ztensor::format::sparse_coo) {
         if (const auto coo = unless_damaged(ztensor::coo_view<std::byte>::from(source))) {
             out["coo"] = {{"nnz", coo->entry_count()},
                           {"coords_u64_soa_sha256", sha256(coo->coords())},
@@ -159,8 +161,8 @@ inline json object(const ztensor::object_view& source, ztensor::generation gener
 /// Throws ztensor::exception where the file's content, or a word that it uses, keeps a part from being described.
 inline json file(const ztensor::reader& source) {
     json out = {{"file_length", source.file_bytes()}, {"generation", generation(source)}};
-    if (!source.version().empty()) {
-        out["version"] = source.version();
+    if (!source.version().original().empty()) {
+        out["version"] = source.version().original();
     }
     if (source.is_data_shard()) {
         out["data_shard"] = true;
@@ -172,7 +174,7 @@ inline json file(const ztensor::reader& source) {
     }
     out["objects"] = json::array();
     for (const ztensor::object_view each : source) {
-        out["objects"].push_back(object(each, source.generation()));
+        out["objects"].push_back(object(each, source.version().known().value_or(ztensor::version::v1_2)));
     }
     return out;
 }

@@ -33,7 +33,9 @@ std::string digest_column(const ztensor::component_view& component, bool verify)
     if (verify) {
         return std::string(ztensor::name(component.verify().value()));
     }
-    return !component.has_digest() ? "-" : printable(component.digest().substr(0, component.digest().find(':')));
+    return !component.digest().is_present()
+               ? "-"
+               : printable(component.digest().text().substr(0, component.digest().text().find(':')));
 }
 
 void print_table(const std::vector<row>& rows) {
@@ -63,11 +65,11 @@ void print_for_people(const ztensor::reader& file, bool verify) {
     std::vector<row> rows = {{"NAME", "FORMAT", "TYPE", "SHAPE", "ENCODING", "STORED", "DECODED", "DIGEST"}};
     for (const ztensor::object_view object : file) {
         for (const ztensor::component_view part : object) {
-            const bool is_alone = object.known_format() == ztensor::format::dense && part.role() == "data";
+            const bool is_alone = object.format() == ztensor::format::dense && part.role() == "data";
             rows.push_back({printable(object.name()) + (is_alone ? "" : " / " + printable(part.role())),
-                            printable(object.format()),
-                            printable(part.type().empty() ? part.dtype_name() : part.type()), to_string(object.shape()),
-                            printable(part.encoding_name()), human(part.stored_bytes()),
+                            printable(object.format().text()),
+                            printable(part.type().text().empty() ? part.dtype().text() : part.type().text()),
+                            to_string(object.shape()), printable(part.encoding().text()), human(part.stored_bytes()),
                             part.decoded_bytes() ? human(*part.decoded_bytes()) : "?", digest_column(part, verify)});
             stored += part.stored_bytes();
             decoded += part.decoded_bytes().value_or(0);
@@ -78,9 +80,8 @@ void print_for_people(const ztensor::reader& file, bool verify) {
     std::cout << '\n'
               << file.size() << " objects, " << components << " components, " << human(stored) << " stored, "
               << human(decoded) << " decoded; "
-              << (file.container() == ztensor::container_kind::zt
-                      ? "version " + std::string(ztensor::name(file.generation()))
-                      : "format " + std::string(ztensor::name(file.container())))
+              << (file.container() == ztensor::container_kind::zt ? "version " + std::string(file.version().text())
+                                                                  : "format " + std::string(file.container().text()))
               << (file.is_data_shard() ? ", a data shard without a manifest" : "") << ", file of "
               << human(file.file_bytes()) << '\n';
     if (file.has_attributes()) {
@@ -99,7 +100,7 @@ void print_for_people(const ztensor::reader& file, bool verify) {
 ztensor::read_options reading() {
     ztensor::read_options how;
 #if defined(INSPECT_HAS_HDF5)
-    how.hdf5();
+    how.importer(ztensor::hdf5());
 #endif
     return how;
 }

@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
     const std::string copy_path = argc > 2 ? argv[2] : "load_model_copy.zt";
     try {
         const auto model = ztensor::reader::open(path).value();
-        std::cout << path << ": " << model.size() << " objects, zTensor " << ztensor::name(model.generation()) << '\n';
+        std::cout << path << ": " << model.size() << " objects, zTensor " << model.version() << '\n';
         list(model);
         std::cout << "\nusing them:\n";
         use(model);

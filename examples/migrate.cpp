@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// migrate [--version V] [--only NAME]... [--rename OLD=NEW]... IN OUT: copies a file into another generation of the
-// format, blobs as they are stored wherever nothing about them changes.
+// migrate [--version V] [--only NAME]... [--rename OLD=NEW]... IN OUT: copies a file into another generation of
+// the format, blobs as they are stored wherever nothing about them changes.
 #include <ztensor/ztensor.hpp>
 
 #include <CLI/CLI.hpp>

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
         const auto q_proj = ztensor::quantized_view::from(model.find("q_proj").value()).value();
         const auto mask = ztensor::csr_view<float>::from(model.find("mask").value()).value();
         std::cout << path << ": " << model.size() << " objects; row 7 of the embedding starts with "
-                  << model.read_rows<float>("embedding", 7, 8).value().front() << ", the last quantized weight is "
+                  << model["embedding"].rows(7, 8).read<float>().value().front() << ", the last quantized weight is "
                   << q_proj.dequantize().value().back() << ", the mask has " << mask.entry_count() << " entries\n";
         if (!std::cout.flush()) { // a full disk shows no earlier
             std::cerr << "can't write to the standard output\n";

@@ -5,8 +5,7 @@
 
 ZTENSOR_EXPORT_BEGIN
 #include <ztensor/import.hpp>
-#include <ztensor/reader_set.hpp>
 ZTENSOR_EXPORT_END
 
-#include <ztensor/detail/import/reader_set_definitions.hpp>
+#include <ztensor/detail/import/folder_definitions.hpp>
 #include <ztensor/detail/import/safetensors_definitions.hpp>

@@ -60,7 +60,6 @@ MEANINGS = {
     "shape": "Its dimensions.",
     "format": "Its format.",
     "attributes": "Its attributes.",
-    "generation": "Which generation of the format it is of.",
     "rows": "How many rows there are.",
     "columns": "How many columns there are.",
     "row": "Its row.",
@@ -71,19 +70,18 @@ MEANINGS = {
     "key": "Its key.",
     "id": "Which one it is.",
     "storage": "The storage type.",
-    "type": "The logical type, or \"\".",
+    "type": "The logical type.",
     "bits": "The bit pattern.",
     "code": "Which rule was broken, or what could not be had.",
     "kind": "What is asked of whoever gets it.",
     "evict": "The opposite of prefetch().",
-    "dtype": "The storage type, if it is one of the 13.",
-    "dtype_name": "Its name in the words of 1.2, or the file's own word.",
-    "view": "The elements where they lie, without a copy. As component_view::view().",
-    "read": "The elements in memory of the caller's own. As component_view::read().",
-    "read_as": "The same, converted. As component_view::read_as().",
-    "load": "The same, in an array. As component_view::load().",
-    "read_into": "The same into the caller's memory. As component_view::read_into().",
-    "read_as_into": "The same, converted. As component_view::read_as_into().",
+    "dtype": "The storage type.",
+    "view": "The elements where they lie, without a copy. As readable::view().",
+    "read": "The elements in memory of the caller's own. As readable::read().",
+    "read_as": "The same, converted. As readable::read_as().",
+    "load": "The same, in an array. As readable::load().",
+    "read_into": "The same into the caller's memory. As readable::read_into().",
+    "read_as_into": "The same, converted. As readable::read_as_into().",
     "is_open": "True if it holds a file.",
     "ranges": "Its ranges, one for each dimension.",
     "too_long": "True if it was made from more dimensions than there may be.",
@@ -116,8 +114,6 @@ MEANINGS = {
     "has_zeros": "True if it has zero points.",
     "add": "Adds one. As load_plan::add().",
     "add_as": "Adds one to be converted. As load_plan::add_as().",
-    "add_rows": "Adds rows of one. As load_plan::add_rows().",
-    "add_slice": "Adds a part of one. As load_plan::add_slice().",
     "path": "The path.",
     "object": "The object's name.",
     "component": "The component's role.",
@@ -129,6 +125,7 @@ MEANINGS = {
 }
 COPIED = "A copy, which shares nothing, or what a handle shares."
 MADE = "From these."
+CHOSEN = "What was chosen, or holds unless told otherwise."
 
 CLASSES = {
     "iterator": "Goes through them in order.",
@@ -189,9 +186,11 @@ def filtered(lines):
     owners = {0: ""}  # the class by the indent of its members
     documented = None  # the name that the last comment was for
     in_comment = False
+    are_chosen = False  # of options: what tells what the functions above were told
     for number, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
         text = line.strip()
+        are_chosen = text == "// What was chosen." or (are_chosen and text != "private:")
         opens = CLASS.match(line)
         closes = re.match(r"^(\s*)\};?", line)
         if closes:
@@ -206,7 +205,8 @@ def filtered(lines):
             if name.endswith("_") or re.search(r"\(\*\s*\w+_\)", whole) or re.search(r"= delete;", whole):
                 yield f"/** @private */ {line}"
                 continue
-            meaning = "@overload" if name == documented else comment_for(name, whole, owners[indent])
+            meaning = (CHOSEN if are_chosen else
+                       "@overload" if name == documented else comment_for(name, whole, owners[indent]))
             yield f"/** {meaning} */ {line}" if meaning else line
         elif not in_comment and re.match(r"[\w:]+ \w+_;$", text):  # within a union
             yield f"/** @private */ {line}"

@@ -70,7 +70,7 @@ exit_code bench_file(const std::string& path) {
     std::uint64_t decoded = 0;
     for (const ztensor::reader& file : files) {
         for (const ztensor::object_view object : file) {
-            if (object.known_format() == ztensor::format::dense) {
+            if (object.format() == ztensor::format::dense) {
                 decoded += object.data().value().decoded_bytes().value_or(0);
             }
         }

@@ -13,7 +13,7 @@ namespace {
 
 /// The version of a file, or the nearest that can be written.
 ztensor::format_version version_like(const ztensor::reader& file) {
-    const auto found = versions().find(std::string(ztensor::name(file.generation())));
+    const auto found = versions().find(std::string(file.version().text()));
     return found == versions().end() ? ztensor::format_version::v1_2 : found->second;
 }
 

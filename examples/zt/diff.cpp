@@ -47,7 +47,7 @@ bool in_step(ztensor::component_pieces a, ztensor::component_pieces b, const Com
 
 /// Stored bytes of what can't be decoded.
 std::string difference_of_stored(const ztensor::component_view& a, const ztensor::component_view& b) {
-    if (a.stored_bytes() != b.stored_bytes() || a.encoding_name() != b.encoding_name()) {
+    if (a.stored_bytes() != b.stored_bytes() || a.encoding().text() != b.encoding().text()) {
         return "encodings that can't be compared";
     }
     constexpr std::uint64_t most = std::uint64_t{1} << 20;
@@ -70,11 +70,11 @@ std::string count_text(std::uint64_t differing, std::uint64_t count) {
 
 /// What differs between the bytes of two components of one type; "" if nothing does.
 std::string difference_of_bytes(const ztensor::component_view& a, const ztensor::component_view& b) {
-    const bool has_order = (a.dtype() && b.dtype()) || (!a.is_big_endian() && !b.is_big_endian());
-    if (!a.encoding() || !b.encoding() || !has_order) {
+    const bool has_order = (a.dtype().is_known() && b.dtype().is_known()) || (!a.is_big_endian() && !b.is_big_endian());
+    if (!a.encoding().is_known() || !b.encoding().is_known() || !has_order) {
         return difference_of_stored(a, b);
     }
-    const std::size_t width = a.dtype() ? ztensor::width_bytes(*a.dtype()) : 1;
+    const std::size_t width = a.dtype().is_known() ? ztensor::width_bytes(*a.dtype().known()) : 1;
     std::uint64_t differing = 0, count = 0;
     const bool are_as_many =
         in_step(ztensor::component_pieces::open(a).value(), ztensor::component_pieces::open(b).value(),
@@ -145,8 +145,8 @@ bool have_same_indices(const ztensor::object_view& a, const ztensor::object_view
 }
 
 bool have_same_indices(const ztensor::object_view& a, const ztensor::object_view& b) {
-    return a.known_format() == ztensor::format::sparse_csr ? have_same_indices<ztensor::csr_view<std::byte>>(a, b)
-                                                           : have_same_indices<ztensor::coo_view<std::byte>>(a, b);
+    return a.format() == ztensor::format::sparse_csr ? have_same_indices<ztensor::csr_view<std::byte>>(a, b)
+                                                     : have_same_indices<ztensor::coo_view<std::byte>>(a, b);
 }
 
 template <class Sparse>
@@ -162,7 +162,7 @@ std::string difference_of_sparse(const ztensor::object_view& a, const ztensor::o
     if (!have_same_indices(a, b)) {
         return "indices differ";
     }
-    const bool has_same_values = a.known_format() == ztensor::format::sparse_csr
+    const bool has_same_values = a.format() == ztensor::format::sparse_csr
                                      ? have_same_values(csr::read(a).value(), csr::read(b).value())
                                      : have_same_values(coo::read(a).value(), coo::read(b).value());
     return has_same_values ? "" : "values differ";
@@ -170,20 +170,19 @@ std::string difference_of_sparse(const ztensor::object_view& a, const ztensor::o
 
 /// The layout in one word, whatever the version calls it.
 std::string layout_of(const ztensor::object_view& object) {
-    return std::string(object.known_format() ? name(*object.known_format()) : object.format());
+    return std::string(object.format().text());
 }
 
 /// The same of what elements are.
 std::string meaning_of(const ztensor::component_view& part) {
     const std::string type = type_of(part);
-    const bool is_known = !part.has_unknown_type();
-    return is_known && part.dtype() == ztensor::dtype::u8 && type == "bool" ? "bool" : type == "f4_e2m1" ? "f4" : type;
+    return type == "f4_e2m1" ? "f4" : type;
 }
 
 /// The same part in the words of another version.
 ztensor::result<ztensor::component_view> find_part(const ztensor::object_view& object, std::string_view role) {
     auto part = object.component(role);
-    if (!part && object.known_format() == ztensor::format::quantized_group) {
+    if (!part && object.format() == ztensor::format::quantized_group) {
         return object.component(role == "data" ? "packed_weight" : role == "packed_weight" ? "data" : role);
     }
     return part;
@@ -261,7 +260,8 @@ private:
         const bool is_same_layout = layout_of(object) == layout_of(*twin);
         if (!options_.tolerance || !compare_numbers(object, *twin)) {
             if (!is_same_layout) {
-                return tell(object, "format " + printable(object.format()) + " and " + printable(twin->format()));
+                return tell(object,
+                            "format " + printable(object.format().text()) + " and " + printable(twin->format().text()));
             }
             compare_stored(object, *twin);
         }
@@ -278,13 +278,13 @@ private:
     bool compare_numbers(const ztensor::object_view& object, const ztensor::object_view& twin) {
         const auto are_complex = [](const ztensor::object_view& each) {
             const auto elements = elements_of(each);
-            return elements && elements->type().substr(0, 7) == "complex";
+            return elements && elements->type().text().substr(0, 7) == "complex";
         };
         if (are_complex(object) != are_complex(twin)) {
             return false;
         }
         // With the same indices sparse tensors need not become dense ones, which memory may not hold.
-        const bool are_alike = is_sparse(object) && object.known_format() == twin.known_format();
+        const bool are_alike = is_sparse(object) && object.format() == twin.format();
         const bool only_values = are_alike && have_same_indices(object, twin);
         const auto open = only_values ? number_stream::open_stored_values : number_stream::open;
         auto of_object = open(object), of_twin = open(twin);
@@ -302,7 +302,7 @@ private:
         if (is_sparse(object) && have_other_words(object, twin)) {
             return compare_sparse(object, twin);
         }
-        if (object.format() != twin.format() && object.known_format() == ztensor::format::quantized_group &&
+        if (object.format() != twin.format() && object.format() == ztensor::format::quantized_group &&
             !are_quantized_alike(object, twin)) {
             return tell(object, "parameters of quantization differ");
         }
@@ -323,12 +323,12 @@ private:
     static bool have_other_words(const ztensor::object_view& object, const ztensor::object_view& twin) {
         for (const ztensor::component_view part : object) {
             const auto of_twin = twin.component(part.role());
-            if (!of_twin || meaning_of(part) != meaning_of(*of_twin) ||
-                part.generation() == ztensor::generation::v0_1 || of_twin->generation() == ztensor::generation::v0_1) {
+            if (!of_twin || meaning_of(part) != meaning_of(*of_twin)) {
                 return true;
             }
         }
-        return object.size() != twin.size();
+        const bool is_of_0_1 = !object["values"].is_present() || !twin["values"].is_present(); // one blob holds all
+        return object.size() != twin.size() || is_of_0_1;
     }
 
     void compare_sparse(const ztensor::object_view& object, const ztensor::object_view& twin) {
@@ -346,7 +346,7 @@ private:
                  const ztensor::component_view& b) {
         const std::string place = object.size() > 1 ? printable(a.role()) + ": " : "";
         const bool are_bools = meaning_of(a) == "bool" && meaning_of(b) == "bool";
-        const bool has_other_storage = a.dtype() != b.dtype() || (!a.dtype() && a.dtype_name() != b.dtype_name());
+        const bool has_other_storage = a.dtype() != b.dtype();
         if (meaning_of(a) != meaning_of(b) || (has_other_storage && !are_bools)) {
             return tell(object, place + "type " + printable(type_of(a)) + " and " + printable(type_of(b)));
         }

@@ -38,12 +38,13 @@ void print_objects(const ztensor::reader& file) {
     std::uint64_t stored = 0, decoded = 0;
     for (const ztensor::object_view object : file) {
         for (const ztensor::component_view part : object) {
-            const bool is_alone = object.known_format() == ztensor::format::dense && part.role() == "data";
-            const std::string digest = printable(part.digest().substr(0, part.digest().find(':')));
+            const bool is_alone = object.format() == ztensor::format::dense && part.role() == "data";
+            const std::string digest = printable(part.digest().text().substr(0, part.digest().text().find(':')));
             rows.push_back({printable(object.name()) + (is_alone ? "" : " / " + printable(part.role())),
                             printable(type_of(part)), to_string(object.shape()), human(part.stored_bytes()),
-                            part.decoded_bytes() ? human(*part.decoded_bytes()) : "?", printable(part.encoding_name()),
-                            digest.empty() ? "-" : digest, is_alone ? "" : printable(object.format())});
+                            part.decoded_bytes() ? human(*part.decoded_bytes()) : "?",
+                            printable(part.encoding().text()), digest.empty() ? "-" : digest,
+                            is_alone ? "" : printable(object.format().text())});
             stored += part.stored_bytes();
             decoded += part.decoded_bytes().value_or(0);
         }

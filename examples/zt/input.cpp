@@ -24,7 +24,7 @@ namespace {
 ztensor::read_options reading(const input_options& options) {
     ztensor::read_options how;
 #if defined(ZT_HAS_HDF5)
-    how.hdf5();
+    how.importer(ztensor::hdf5());
 #endif
     return how.verify_digests(!options.takes_damaged);
 }
@@ -61,11 +61,11 @@ ztensor::reader open_input(const std::string& path, const input_options& options
 }
 
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options) {
-    const auto set = ztensor::reader_set::open(file_behind(path), reading(options));
+    const auto set = ztensor::open_any(file_behind(path), reading(options));
     if (!set && set.error().code() == ztensor::errc::invalid_argument) { // which model is meant, the files don't say
         throw content_error(set.error().what());
     }
-    const ztensor::span<const ztensor::reader> files = set.value().shards();
+    const ztensor::span<const ztensor::reader> files = set.value().files();
     if (files.empty()) {
         throw content_error(printable(path) + " names no file");
     }
@@ -113,11 +113,11 @@ std::uint64_t stored_bytes_of(const ztensor::object_view& object) {
 }
 
 ztensor::result<ztensor::component_view> elements_of(const ztensor::object_view& object) {
-    return object.known_format() == ztensor::format::dense ? object.data() : object.component("values");
+    return object.format() == ztensor::format::dense ? object.data() : object.component("values");
 }
 
 bool is_sparse(const ztensor::object_view& object) {
-    return object.known_format() == ztensor::format::sparse_csr || object.known_format() == ztensor::format::sparse_coo;
+    return object.format() == ztensor::format::sparse_csr || object.format() == ztensor::format::sparse_coo;
 }
 
 ztensor::result<ztensor::component_view> values_of(const ztensor::object_view& sparse) {
@@ -133,7 +133,7 @@ bool has_ending(std::string_view path, std::string_view ending) {
 }
 
 std::string type_of(const ztensor::component_view& component) {
-    return std::string(component.type().empty() ? component.dtype_name() : component.type());
+    return std::string(component.type().text().empty() ? component.dtype().text() : component.type().text());
 }
 
 } // namespace zt

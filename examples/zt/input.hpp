@@ -5,7 +5,6 @@
 #define ZTENSOR_EXAMPLES_ZT_INPUT_HPP
 
 #include <ztensor/import.hpp>
-#include <ztensor/reader_set.hpp>
 #include <ztensor/ztensor.hpp>
 
 #include <CLI/CLI.hpp>

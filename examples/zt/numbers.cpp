@@ -74,8 +74,8 @@ number number_of(std::uint64_t word, ztensor::dtype storage) {
 
 /// Elements that are what their storage type says, or made of several such.
 bool is_plain(const ztensor::component_view& part) {
-    return part.dtype() && !part.has_unknown_type() &&
-           (part.type().empty() || part.type() == part.dtype_name() || part.type().substr(0, 7) == "complex");
+    return part.dtype().is_known() && (!part.type().is_present() || part.type() == ztensor::logical_type::complex64 ||
+                                       part.type() == ztensor::logical_type::complex128);
 }
 
 template <class T>
@@ -105,16 +105,16 @@ std::vector<number> sparse_numbers(const ztensor::object_view& object, bool with
     const auto taken = [&](const auto& sparse) {
         return with_zeros ? numbers_of(sparse.to_dense().value()) : numbers_of(sparse.values());
     };
-    return object.known_format() == ztensor::format::sparse_csr ? taken(ztensor::csr_view<T>::read(object).value())
-                                                                : taken(ztensor::coo_view<T>::read(object).value());
+    return object.format() == ztensor::format::sparse_csr ? taken(ztensor::csr_view<T>::read(object).value())
+                                                          : taken(ztensor::coo_view<T>::read(object).value());
 }
 
 std::optional<std::vector<number>> sparse_numbers(const ztensor::object_view& object, bool with_zeros) {
     const auto values = values_of(object);
-    if (!values || !is_plain(*values) || values->type().substr(0, 7) == "complex") {
+    if (!values || !is_plain(*values) || values->type().text().substr(0, 7) == "complex") {
         return std::nullopt;
     }
-    switch (*values->dtype()) {
+    switch (*values->dtype().known()) {
     case ztensor::dtype::f64:
         return sparse_numbers<double>(object, with_zeros);
     case ztensor::dtype::f32:
@@ -161,13 +161,13 @@ ztensor::result<std::vector<float>> dequantized(const ztensor::object_view& obje
 
 ztensor::attributes without_layout(const ztensor::object_view& object) {
     ztensor::attributes kept(object.attributes());
-    const auto format = object.known_format();
+    const auto format = object.format().known();
     if (format == ztensor::format::quantized_group || format == ztensor::format::mx) {
         for (const char* const key :
              {"bits", "group_size", "packing", "axis", "scale_form", "zero_point", "block_size"}) {
             kept.remove(key);
         }
-    } else if (!format && object.format().substr(0, 5) == "gguf.") {
+    } else if (!format && object.format().text().substr(0, 5) == "gguf.") {
         kept.remove("block_bytes");
         kept.remove("elems_per_block");
     }
@@ -196,9 +196,9 @@ double distance(const number& x, const number& y) {
 std::optional<number_stream> number_stream::open(const ztensor::object_view& object) {
     number_stream made;
     const auto data = object.data();
-    const bool is_dense = object.known_format() == ztensor::format::dense && data;
+    const bool is_dense = object.format() == ztensor::format::dense && data;
     if (is_dense && is_plain(*data)) {
-        made.storage_ = *data->dtype();
+        made.storage_ = *data->dtype().known();
         auto pieces = ztensor::component_pieces::open(*data);
         if (!pieces && pieces.error().kind() == ztensor::error_kind::unsupported) {
             return std::nullopt;

@@ -44,26 +44,27 @@ ztensor::store store_for(const ztensor::component_view& part, const rewriting& h
     } else if (part.encoding() != ztensor::encoding::raw) {
         store.zstd();
     }
-    store.digest(how.digest.empty() ? digest_like(part.digest(), version) : algorithm_of(how.digest));
+    store.digest(how.digest.empty() ? digest_like(part.digest().text(), version) : algorithm_of(how.digest));
     return store;
 }
 
 /// What --dtype is about: floats, and numbers narrower than a byte.
 bool is_floating(const ztensor::component_view& part) {
-    const std::optional<ztensor::dtype> storage = part.dtype();
-    const bool is_float8 = part.type() == "f8_e8m0" || (part.type().substr(0, 3) == "f8_" && !part.has_unknown_type());
-    const bool is_narrow = ztensor::find_narrow_type(part.type()) != nullptr;
-    const bool is_plain = part.type().empty() || part.type() == part.dtype_name();
+    const std::optional<ztensor::dtype> storage = part.dtype().known();
+    const bool is_float8 = part.type().is_known() && part.type().text().substr(0, 3) == "f8_";
+    const bool is_narrow = ztensor::find_narrow_type(part.type().text()) != nullptr;
+    const bool is_plain = part.type().text().empty();
     return (storage == ztensor::dtype::u8 && (is_float8 || is_narrow)) ||
            (is_plain && storage && facts(*storage).category == ztensor::dtype_class::floating);
 }
 
 /// A floating-point type by its name, of which no values are known.
 bool is_unknown_float(const ztensor::component_view& part) {
-    const std::string_view type = part.dtype() ? part.type() : part.dtype_name();
+    const std::string_view type = part.dtype().is_known() ? part.type().text() : part.dtype().text();
     const std::size_t digit = type.substr(0, 2) == "bf" ? 2 : type.substr(0, 1) == "f" ? 1 : type.size();
     const bool has_name_of_float = digit < type.size() && type[digit] >= '0' && type[digit] <= '9';
-    return (part.has_unknown_type() || !part.dtype()) && has_name_of_float && !is_floating(part);
+    const bool is_unknown = !part.dtype().is_known() || (part.type().is_present() && !part.type().is_known());
+    return is_unknown && has_name_of_float && !is_floating(part);
 }
 
 template <class To, class From>
@@ -83,7 +84,8 @@ std::vector<To> rounded(ztensor::span<const From> numbers) {
 /// Words of which a writer of new data knows all.
 bool can_be_written_anew(const ztensor::object_view& object) {
     for (const ztensor::component_view part : object) {
-        if (!part.dtype() || !part.encoding() || part.has_unknown_type()) {
+        const bool has_unknown_type = part.type().is_present() && !part.type().is_known();
+        if (!part.dtype().is_known() || !part.encoding().is_known() || has_unknown_type) {
             return false;
         }
     }
@@ -129,23 +131,23 @@ public:
 private:
     /// Blocks of integers with their scales, as other formats have them, can become floats.
     [[nodiscard]] bool is_foreign_quantized(const ztensor::object_view& object) const {
-        return floats_as_ && !object.known_format() && object.format().substr(0, 5) == "gguf.";
+        return floats_as_ && !object.format().known() && object.format().text().substr(0, 5) == "gguf.";
     }
 
     /// Elements that --dtype turns into others.
     [[nodiscard]] bool converts(const ztensor::component_view& part) const {
-        return floats_as_ && is_floating(part) && (part.dtype() != *floats_as_ || !part.type().empty());
+        return floats_as_ && is_floating(part) && (part.dtype() != *floats_as_ || !part.type().text().empty());
     }
     /// The same of an object.
     [[nodiscard]] bool converts(const ztensor::object_view& object) const {
         const auto elements = is_sparse(object) ? values_of(object) : elements_of(object);
-        return elements && object.known_format() && converts(*elements);
+        return elements && object.format().known() && converts(*elements);
     }
 
     void refuse_unknown_floats(const ztensor::object_view& object) const {
-        if (floats_as_ && !object.known_format() && !is_foreign_quantized(object)) {
+        if (floats_as_ && !object.format().known() && !is_foreign_quantized(object)) {
             throw content_error("--dtype can't turn " + printable(object.name()) + " into " + how_.dtype +
-                                ": what its format, " + printable(object.format()) +
+                                ": what its format, " + printable(object.format().text()) +
                                 ", means is not known; --exclude leaves it out");
         }
         const auto elements = elements_of(object);
@@ -173,7 +175,7 @@ private:
         if (how_.dequantizes(object)) {
             return rewrite_dequantized(object);
         }
-        if (object.known_format() == ztensor::format::dense) {
+        if (object.format() == ztensor::format::dense) {
             return rewrite_dense(object);
         }
         if (is_sparse(object) && to_.version() == ztensor::format_version::v0_1) {
@@ -188,9 +190,9 @@ private:
 
     /// Layouts of several components are called otherwise in the new file, or have other components.
     [[nodiscard]] bool has_other_words() const {
-        const bool is_of_2 = from_.generation() == ztensor::generation::v2;
+        const bool is_of_2 = from_.version() == ztensor::version::v2;
         const bool becomes_2 = to_.version() == ztensor::format_version::v2;
-        return is_of_2 != becomes_2 || from_.generation() == ztensor::generation::v0_1;
+        return is_of_2 != becomes_2 || from_.version() == ztensor::version::v0_1;
     }
 
     /// A file in memory with that object alone.
@@ -204,7 +206,7 @@ private:
 
     void rewrite_parts(const ztensor::object_view& object) {
         std::deque<std::vector<std::byte>> memory; // a draft borrows it
-        ztensor::object_draft draft(object.format(), object.shape());
+        ztensor::object_draft draft(object.format().text(), object.shape());
         if (object.has_attributes()) {
             draft.attributes(ztensor::attributes(object.attributes()));
         }
@@ -212,8 +214,8 @@ private:
             const bool turns = part.role() == "values" && converts(part);
             const ztensor::store store = store_for(part, how_, to_.version());
             memory.push_back(turns ? converted(part) : part.read_little_endian().value());
-            draft.component_bytes(part.role(), turns ? *floats_as_ : *part.dtype(), memory.back(),
-                                  turns ? store : ztensor::store(store).type(part.type()));
+            draft.component_bytes(part.role(), turns ? *floats_as_ : *part.dtype().known(), memory.back(),
+                                  turns ? store : ztensor::store(store).type(part.type().text()));
         }
         to_.add_object(selected_.name_for(object.name()), draft).value();
         progress_.show(done_bytes_, total_bytes_, object.name());
@@ -253,7 +255,7 @@ private:
         const ztensor::store store = store_for(values_of(object).value(), how_, to_.version());
         const ztensor::attributes kept(object.attributes());
         const auto about = object.has_attributes() ? ztensor::object_attributes(kept) : ztensor::object_attributes();
-        if (object.known_format() == ztensor::format::sparse_csr) {
+        if (object.format() == ztensor::format::sparse_csr) {
             const auto parts = ztensor::csr_view<From>::read(object).value();
             to_.add_csr(name, object.shape(), rounded<To>(parts.values()), parts.indices(), parts.indptr(), store,
                         about)
@@ -271,14 +273,14 @@ private:
         auto pieces = turns ? ztensor::component_pieces::open_as(data, *floats_as_).value()
                             : ztensor::component_pieces::open(data).value();
         ztensor::store store = store_for(data, how_, to_.version());
-        if (!turns && data.has_type()) {
-            store.type(data.type());
+        if (!turns && data.type().is_present()) {
+            store.type(data.type().text());
         }
         std::optional<ztensor::attributes> attributes;
         if (object.has_attributes()) {
             attributes.emplace(object.attributes());
         }
-        write_stream(object, pieces, turns ? *floats_as_ : *data.dtype(), store, attributes);
+        write_stream(object, pieces, turns ? *floats_as_ : *data.dtype().known(), store, attributes);
     }
 
     /// How converted values are stored.
@@ -392,7 +394,7 @@ std::optional<ztensor::dtype> rewriting::floats_as() const {
 }
 
 bool rewriting::dequantizes(const ztensor::object_view& object) const {
-    const auto format = object.known_format();
+    const auto format = object.format().known();
     return !dtype.empty() && (format == ztensor::format::quantized_group || format == ztensor::format::mx);
 }
 

@@ -177,7 +177,7 @@ std::vector<std::string> stats_row(const ztensor::object_view& object, const num
     const bool has_any = stats.finite() != 0;
     const auto elements = is_sparse(object) ? values_of(object) : elements_of(object);
     return {printable(object.name()),
-            elements ? printable(type_of(*elements)) : printable(object.format()),
+            elements ? printable(type_of(*elements)) : printable(object.format().text()),
             grouped(stats.count),
             has_any ? number_text(stats.least) : "-",
             has_any ? number_text(stats.most) : "-",

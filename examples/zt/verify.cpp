@@ -38,7 +38,7 @@ void decode_all(const ztensor::reader& file) {
     }
     for (const ztensor::object_view object : file) {
         for (const ztensor::component_view part : object) {
-            if (part.encoding()) {
+            if (part.encoding().is_known()) {
                 auto pieces = ztensor::component_pieces::open(part).value();
                 while (!pieces.next().value().empty()) {
                     progress.show(done, total, object.name());

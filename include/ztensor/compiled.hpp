@@ -13,8 +13,8 @@
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
 #include <ztensor/detail/import/archives_definitions.hpp>
+#include <ztensor/detail/import/folder_definitions.hpp>
 #include <ztensor/detail/import/import_definitions.hpp>
-#include <ztensor/detail/import/reader_set_definitions.hpp>
 #include <ztensor/detail/import/safetensors_definitions.hpp>
 #include <ztensor/detail/os/resources_definitions.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>

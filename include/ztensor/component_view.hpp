@@ -9,10 +9,11 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/fwd.hpp>
+#include <ztensor/readable.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -32,61 +33,29 @@ struct object_record;
 struct component_record;
 struct component_access;
 
-/// True for types made from a double without narrowing it, so not for those that only have a constructor from float.
-template <class To, class = void>
-inline constexpr bool takes_double_v = false;
-template <class To>
-inline constexpr bool takes_double_v<To, std::void_t<decltype(To{std::declval<double>()})>> = true;
-
 template <>
 inline constexpr bool is_handle_v<component_view> = true;
-
-/// Errors: out_of_memory for bools, which a std::vector packs.
-template <class T>
-result<std::vector<T>> as_result(std::vector<in_vector_t<T>> elements) {
-    if constexpr (std::is_same_v<T, bool>) {
-        return guard_memory([&]() -> result<std::vector<T>> { return from_vector<T>(std::move(elements)); });
-    } else {
-        return elements;
-    }
-}
 
 } // namespace detail
 
 /// A component of an object. Cheap to copy; it and everything it hands out live as long as the reader it came from
-/// (or any copy of that reader). Every member may be called from many threads at once.
-///
-/// `T` below is any type that element_traits describes, whose storage type is the component's; its logical type is
-/// the component's too, or none (then the stored elements are read as such). std::byte stands for the decoded bytes
-/// of any component, in the file's byte order, and std::uint8_t also for the bytes of bools.
-/// Errors that any typed call may return, besides those it lists: unknown_dtype, type_mismatch, size_mismatch (no
-/// whole number of T), too_large_for_host.
-class component_view {
+/// (or any copy of that reader). Every member may be called from many threads at once. How its elements are read, and
+/// what `T` may be, says readable.
+class component_view : public readable<component_view> {
 public:
-    /// Made by object_view.
-    component_view(const detail::opened_file& file, const detail::object_record& object,
-                   const detail::component_record& record) noexcept
-        : file_(&file), object_(&object), record_(&record) {}
+    /// False for what object_view::operator[] did not find: every verb says so.
+    [[nodiscard]] bool is_present() const noexcept { return found_.has_value(); }
 
     /// What it is in its object: "data", "values", "scales", ...
     [[nodiscard]] std::string_view role() const noexcept;
-    /// The storage type; nothing for a word that is none of the 13.
-    [[nodiscard]] std::optional<ztensor::dtype> dtype() const noexcept;
-    /// Its name in the words of 1.2, or the file's own word for an unknown one.
-    [[nodiscard]] std::string_view dtype_name() const noexcept;
-    /// The word that stands for the storage type in the file: 0.1 and 1.0 use long names, and 1.1 names some logical
-    /// types there.
-    [[nodiscard]] std::string_view original_dtype() const noexcept;
-    /// The logical type in the words of 1.2; "" if there is none.
-    [[nodiscard]] std::string_view type() const noexcept;
-    /// True if the file gives a logical type, even one of no letters.
-    [[nodiscard]] bool has_type() const noexcept;
-    /// True for a logical type that the specification does not define, or that contradicts what stands beside it.
-    [[nodiscard]] bool has_unknown_type() const noexcept;
-    /// "raw", "zstd", or an unknown word.
-    [[nodiscard]] std::string_view encoding_name() const noexcept;
-    /// Nothing for a word that is unknown.
-    [[nodiscard]] std::optional<ztensor::encoding> encoding() const noexcept;
+    /// The storage type, in the words of 1.2. Its original() is the word that stands for it in the file: 0.1 and 1.0
+    /// use long names, and 1.1 names some logical types there.
+    [[nodiscard]] open_word<ztensor::dtype> dtype() const noexcept;
+    /// The logical type; absent if there is none, or only the storage type's own name. Unknown: the specification does
+    /// not define it, or it contradicts what stands beside it.
+    [[nodiscard]] open_word<logical_type> type() const noexcept;
+    /// How the blob is stored; raw where the file says nothing.
+    [[nodiscard]] open_word<ztensor::encoding> encoding() const noexcept;
     /// Absolute position of the blob in the file, or in its shard, in bytes. Of a file of another format it may be
     /// behind its end: see open_any().
     [[nodiscard]] std::uint64_t offset() const noexcept;
@@ -98,12 +67,8 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> decoded_bytes() const noexcept;
     /// The field uncompressed_length, where the file states it.
     [[nodiscard]] std::optional<std::uint64_t> uncompressed_length() const noexcept;
-    /// True if the file gives a digest, even one of no letters.
-    [[nodiscard]] bool has_digest() const noexcept;
-    /// The text of the digest, "algorithm:hex"; "" if there is none.
-    [[nodiscard]] std::string_view digest() const noexcept;
-    /// Which generation of the format its file is of.
-    [[nodiscard]] ztensor::generation generation() const noexcept;
+    /// What the file says of its digest.
+    [[nodiscard]] stated_digest digest() const noexcept;
     /// True for data of 0.1 stored most significant byte first. Everything else is little-endian.
     [[nodiscard]] bool is_big_endian() const noexcept;
 
@@ -131,124 +96,13 @@ public:
     void prefetch() const noexcept;
     void evict() const noexcept;
 
-    /// The elements where they lie, without a copy. Touches and verifies nothing.
-    /// Errors: not_viewable (compressed, or not in memory), needs_byteswap, misaligned_memory.
-    template <class T>
-    result<span<const T>> view() const {
-        static_assert(!std::is_same_v<T, bool>, "stored bools are bytes of any value: view<std::uint8_t>() them");
-        ZTENSOR_TRY_ASSIGN(bytes_view elements, view_elements(detail::element_request_of<T>()));
-        return detail::as_elements<T>(elements);
-    }
-
-    /// The elements in memory of the caller's own: decoded, verified (unless read_options say no), in the host's byte
-    /// order. Bools become a std::vector<bool>.
-    /// Errors: unsupported_encoding, limit_exceeded, out_of_memory, digest_mismatch, decode_failed, decode_size,
-    /// bad_bool, and what the source says.
-    template <class T>
-    result<std::vector<T>> read() const {
-        std::vector<detail::in_vector_t<T>> elements;
-        result<void> done = read_elements(detail::element_request_of<T>(), detail::memory_of(elements));
-        if (!done) {
-            return std::move(done).error();
-        }
-        return detail::as_result<T>(std::move(elements));
-    }
-
-    /// The same in an array of its own, which is faster than a vector for large tensors: include <ztensor/array.hpp>.
-    template <class T>
-    result<array<T>> load() const {
-        array<T> elements;
-        result<void> done = read_elements(detail::element_request_of<T>(), memory_of(elements));
-        if (!done) {
-            return std::move(done).error();
-        }
-        return elements;
-    }
-
-    /// The same into the caller's memory, with no temporary copy of the tensor. What `destination` holds after a
-    /// failure is unspecified. Errors: size_mismatch if `destination` has not as many elements (decode_size, where only
-    /// decoding tells how many there are); as read().
-    template <class T>
-    result<void> read_into(span<T> destination) const {
-        const auto memory = detail::span_of_destination(destination);
-        return read_elements(detail::element_request_of<typename decltype(memory)::value_type>(),
-                             detail::memory_of(detail::as_writable_bytes(memory)));
-    }
-    template <class Destination, std::enable_if_t<!detail::is_span_v<Destination>, int> = 0>
-    result<void> read_into(Destination& destination) const {
-        return read_into(detail::span_of_destination(destination));
-    }
-
     /// The decoded bytes, least significant first whatever the file's order. Errors: as read<std::byte>(); of
     /// big-endian data unknown_dtype, needs_byteswap (of another layout than dense).
     result<std::vector<std::byte>> read_little_endian() const;
 
-    /// The elements as floating-point numbers, converted one by one from whatever they are stored as: any dtype, and
-    /// the 8-bit floats. `To` is a floating-point type of C++, or any type made from a float (one made from a double is
-    /// given doubles where floats don't hold every value). Values that a To holds are kept exactly; others are rounded
-    /// to nearest, and what lies beyond its range becomes infinite. NaN stays NaN.
-    /// Errors: unsupported_type (complex and unknown logical types); as read().
-    template <class To>
-    result<std::vector<To>> read_as() const {
-        static_assert(!std::is_const_v<To> && !std::is_integral_v<To> && std::is_constructible_v<To, float>,
-                      "elements are converted to a floating-point type or to a type made from float");
-        if constexpr (std::is_same_v<To, float> || std::is_same_v<To, double>) {
-            std::vector<To> numbers;
-            result<void> done = read_numbers(sizeof(To), detail::memory_of(numbers));
-            if (!done) {
-                return std::move(done).error();
-            }
-            return numbers;
-        } else if constexpr (std::is_same_v<To, long double>) { // which holds what a double does not
-            const std::optional<ztensor::dtype> storage = has_unknown_type() ? std::nullopt : dtype();
-            return storage == ztensor::dtype::i64   ? read_by_way_of<To>(read<std::int64_t>())
-                   : storage == ztensor::dtype::u64 ? read_by_way_of<To>(read<std::uint64_t>())
-                                                    : read_by_way_of<To>(read_as<double>());
-        } else if constexpr (detail::takes_double_v<To>) {
-            return holds_floats() ? read_by_way_of<To>(read_as<float>()) : read_by_way_of<To>(read_as<double>());
-        } else {
-            return read_by_way_of<To>(read_as<float>());
-        }
-    }
-
-    /// The same into the caller's memory, converted block by block with no temporary copy of the tensor (but of
-    /// compressed elements that are wider than a To). What `destination` holds after a failure is unspecified.
-    /// Errors: size_mismatch if `destination` has not as many elements; as read_as().
-    template <class To>
-    result<void> read_as_into(span<To> destination) const {
-        const auto memory = detail::span_of_destination(destination);
-        using number = typename decltype(memory)::value_type;
-        static_assert(std::is_same_v<To, number> ? std::is_same_v<number, float> || std::is_same_v<number, double>
-                                                 : true,
-                      "elements are converted to floats or doubles");
-        return read_numbers(sizeof(number), detail::memory_of(detail::as_writable_bytes(memory)));
-    }
-    template <class Destination, std::enable_if_t<!detail::is_span_v<Destination>, int> = 0>
-    result<void> read_as_into(Destination& destination) const {
-        return read_as_into(detail::span_of_destination(destination));
-    }
-
-    /// Elements of parts [first, last) of `parts` equal ones: the rows of a dense tensor. Reads no other byte of raw
-    /// data, and verifies none. Errors: out_of_bounds (last > parts, first > last); as read().
-    template <class T>
-    result<std::vector<T>> read_part(std::uint64_t first, std::uint64_t last, std::uint64_t parts) const {
-        std::vector<detail::in_vector_t<T>> elements;
-        result<void> done =
-            read_elements_of_part(detail::element_request_of<T>(), first, last, parts, detail::memory_of(elements));
-        if (!done) {
-            return std::move(done).error();
-        }
-        return detail::as_result<T>(std::move(elements));
-    }
-
-    /// The same into the caller's memory. Errors: size_mismatch if `destination` has not as many elements; as
-    /// read_part().
-    template <class T>
-    result<void> read_part_into(std::uint64_t first, std::uint64_t last, std::uint64_t parts,
-                                span<T> destination) const {
-        return read_elements_of_part(detail::element_request_of<T>(), first, last, parts,
-                                     detail::memory_of(detail::as_writable_bytes(destination)));
-    }
+    /// Elements of parts [first, last) of `parts` equal ones, such as the rows of a tensor, to be read like a
+    /// component. A call fails with out_of_bounds for parts that there are not.
+    [[nodiscard]] selection part(std::uint64_t first, std::uint64_t last, std::uint64_t parts) const noexcept;
 
     /// Whether the stored bytes are those that were digested. Reads all of them, whatever the options say. Of version
     /// 2, whose digests are of decoded bytes, all are decoded, and the rules of their encoding and type checked.
@@ -257,32 +111,29 @@ public:
 
 private:
     friend struct detail::component_access;
-    friend class object_view; // whose weights become other numbers the same way
+    friend class object_view;
+    friend class selection;
+    friend class readable<component_view>;
 
-    result<void> check_type(const detail::element_request& request) const;
+    component_view(const detail::opened_file& file, const detail::object_record& object,
+                   const detail::component_record& record) noexcept
+        : file_(&file), object_(&object), record_(&record) {}
+    /// One that is not there.
+    component_view(const detail::opened_file& file, const detail::object_record& object, error why) noexcept;
+
+    // For readable.
+    result<void> check_shape(const expected_shape& expected) const;
     result<bytes_view> view_elements(const detail::element_request& request) const;
     result<void> read_elements(const detail::element_request& request, detail::element_memory elements) const;
-    result<void> read_elements_of_part(const detail::element_request& request, std::uint64_t first, std::uint64_t last,
-                                       std::uint64_t parts, detail::element_memory elements) const;
-    /// As floats or doubles.
-    result<void> read_numbers(std::size_t number_bytes, detail::element_memory numbers) const;
+    result<void> read_numbers(ztensor::dtype to, detail::element_memory numbers) const;
+    result<void> acquire_elements(const detail::element_request& request, detail::element_memory elements,
+                                  detail::acquired& made) const;
+    result<void> describe(detail::acquired& made) const;
+    [[nodiscard]] bool holds(const detail::element_request& request) const noexcept;
     /// True if every element is exactly a float.
     [[nodiscard]] bool holds_floats() const noexcept;
 
-    template <class To, class Number>
-    static result<std::vector<To>> read_by_way_of(result<std::vector<Number>> numbers) {
-        if (!numbers) {
-            return std::move(numbers).error();
-        }
-        return detail::guard_memory([&]() -> result<std::vector<To>> {
-            std::vector<To> converted;
-            converted.reserve(numbers->size());
-            for (const Number number : *numbers) {
-                converted.push_back(static_cast<To>(number));
-            }
-            return converted;
-        });
-    }
+    result<void> check_type(const detail::element_request& request) const;
 
     /// Adds to an error where it happened.
     [[nodiscard]] error located(error why) const noexcept;
@@ -290,6 +141,7 @@ private:
     const detail::opened_file* file_;
     const detail::object_record* object_;
     const detail::component_record* record_;
+    result<void> found_; ///< or why it is not there: then the record is one of no words and no bytes
 };
 
 } // namespace ZTENSOR_MODE

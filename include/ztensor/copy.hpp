@@ -32,12 +32,6 @@ struct copy_progress {
 
 /// What of a file is copied, and how.
 struct copy_options {
-    std::function<bool(const object_view&)> select_;
-    std::function<std::string(std::string_view)> rename_;
-    std::function<bool(const copy_progress&)> progress_;
-    bool reencode_ = false;
-    bool file_attributes_ = true;
-
     /// Only the objects for which this is true; all of them unless given.
     copy_options& select(std::function<bool(const object_view&)> value) { return select_ = std::move(value), *this; }
     /// The new name for a name.
@@ -54,6 +48,21 @@ struct copy_options {
     copy_options& reencode(bool value = true) { return reencode_ = value, *this; }
     /// Whether the attributes of the file itself are copied too. On unless told otherwise.
     copy_options& file_attributes(bool value) { return file_attributes_ = value, *this; }
+
+    // What was chosen.
+
+    [[nodiscard]] const std::function<bool(const object_view&)>& select() const noexcept { return select_; }
+    [[nodiscard]] const std::function<std::string(std::string_view)>& rename() const noexcept { return rename_; }
+    [[nodiscard]] const std::function<bool(const copy_progress&)>& progress() const noexcept { return progress_; }
+    [[nodiscard]] bool reencodes() const noexcept { return reencode_; }
+    [[nodiscard]] bool file_attributes() const noexcept { return file_attributes_; }
+
+private:
+    std::function<bool(const object_view&)> select_;
+    std::function<std::string(std::string_view)> rename_;
+    std::function<bool(const copy_progress&)> progress_;
+    bool reencode_ = false;
+    bool file_attributes_ = true;
 };
 
 /// Copies objects, their attributes and the file's attributes (added to those that `to` has) into `to`, in the order of
@@ -83,15 +92,12 @@ struct copy_options {
 /// failure to write, and nothing of it will be seen.
 result<void> copy(const reader& from, writer& to, const copy_options& options = {});
 
+/// Copies one object under its own name, or another. `to.add(object)` says the same. Errors: as above.
+result<void> copy(const object_view& from, writer& to);
+result<void> copy(const object_view& from, writer& to, std::string_view name);
+
 /// What of a file is exported, and how.
 struct export_options {
-    std::function<bool(const object_view&)> select_;
-    std::function<std::string(std::string_view)> rename_;
-    std::function<bool(const copy_progress&)> progress_;
-    std::optional<dtype> floats_as_;
-    bool attributes_ = true;
-    sync_level sync_ = sync_level::durable;
-
     /// Only the objects for which this is true; all of them unless given.
     export_options& select(std::function<bool(const object_view&)> value) { return select_ = std::move(value), *this; }
     /// The new name for a name.
@@ -109,6 +115,23 @@ struct export_options {
     export_options& attributes(bool value) noexcept { return attributes_ = value, *this; }
     /// What is waited for in the end; the file appears all at once, as one of a writer does (publish_mode::replace).
     export_options& sync(sync_level value) noexcept { return sync_ = value, *this; }
+
+    // What was chosen.
+
+    [[nodiscard]] const std::function<bool(const object_view&)>& select() const noexcept { return select_; }
+    [[nodiscard]] const std::function<std::string(std::string_view)>& rename() const noexcept { return rename_; }
+    [[nodiscard]] const std::function<bool(const copy_progress&)>& progress() const noexcept { return progress_; }
+    [[nodiscard]] std::optional<dtype> floats_as() const noexcept { return floats_as_; }
+    [[nodiscard]] bool attributes() const noexcept { return attributes_; }
+    [[nodiscard]] sync_level sync() const noexcept { return sync_; }
+
+private:
+    std::function<bool(const object_view&)> select_;
+    std::function<std::string(std::string_view)> rename_;
+    std::function<bool(const copy_progress&)> progress_;
+    std::optional<dtype> floats_as_;
+    bool attributes_ = true;
+    sync_level sync_ = sync_level::durable;
 };
 
 } // namespace ZTENSOR_MODE

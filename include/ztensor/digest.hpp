@@ -5,8 +5,8 @@
 #define ZTENSOR_DIGEST_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -88,8 +88,22 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
     return out << name(type);
 }
 
-/// A logical type that the texts define: what the stored elements mean.
+/// The logical types that the texts define; `boolean` is written "bool", and is of version 2 like those behind it.
+enum class logical_type : std::uint8_t {
+    f8_e4m3fn,
+    f8_e5m2,
+    f8_e4m3fnuz,
+    f8_e5m2fnuz,
+    complex64,
+    complex128,
+    boolean,
+    f8_e8m0,
+    f4_e2m1,
+};
+
+/// What the stored elements mean by a logical type.
 struct logical_type_facts {
+    logical_type id;
     std::string_view name;
     dtype storage;                     ///< the only storage type it may stand over
     std::uint64_t storage_elements;    ///< per logical element: 2 for complex numbers, stored [real, imag]
@@ -97,20 +111,25 @@ struct logical_type_facts {
     std::uint64_t packed_elements = 1; ///< logical elements that share a storage element: 2 of f4_e2m1, low bits first
 };
 
-/// Those of 1.2, then those that only version 2 defines.
+/// One row per logical type, in the order of the enumeration: those of 1.2, then those that only version 2 defines.
 inline constexpr std::array<logical_type_facts, 9> logical_types = {{
-    {"f8_e4m3fn", dtype::u8, 1, "f8_e4m3"},
-    {"f8_e5m2", dtype::u8, 1, "f8_e5m2"},
-    {"f8_e4m3fnuz", dtype::u8, 1, ""},
-    {"f8_e5m2fnuz", dtype::u8, 1, ""},
-    {"complex64", dtype::f32, 2, "complex64"},
-    {"complex128", dtype::f64, 2, "complex128"},
-    {"bool", dtype::u8, 1, ""},
-    {"f8_e8m0", dtype::u8, 1, ""},
-    {"f4_e2m1", dtype::u8, 1, "", 2},
+    {logical_type::f8_e4m3fn, "f8_e4m3fn", dtype::u8, 1, "f8_e4m3"},
+    {logical_type::f8_e5m2, "f8_e5m2", dtype::u8, 1, "f8_e5m2"},
+    {logical_type::f8_e4m3fnuz, "f8_e4m3fnuz", dtype::u8, 1, ""},
+    {logical_type::f8_e5m2fnuz, "f8_e5m2fnuz", dtype::u8, 1, ""},
+    {logical_type::complex64, "complex64", dtype::f32, 2, "complex64"},
+    {logical_type::complex128, "complex128", dtype::f64, 2, "complex128"},
+    {logical_type::boolean, "bool", dtype::u8, 1, ""},
+    {logical_type::f8_e8m0, "f8_e8m0", dtype::u8, 1, ""},
+    {logical_type::f4_e2m1, "f4_e2m1", dtype::u8, 1, "", 2},
 }};
 /// How many of these 1.2 knows; they come first.
 inline constexpr std::size_t logical_types_of_1_2 = 6;
+
+/// The name that files have for it, such as "complex64".
+[[nodiscard]] constexpr std::string_view name(logical_type type) noexcept {
+    return logical_types[static_cast<std::size_t>(type)].name;
+}
 
 namespace detail {
 

@@ -89,6 +89,15 @@ public:
     /// not_expressible (in place), writer_closed.
     result<void> remove(std::string_view name);
 
+    /// Adds an object. Its elements are written at once. Errors: duplicate_key; not_expressible (in place); those of
+    /// writer::add_object.
+    result<void> add(std::string_view name, const object_draft& draft);
+    /// The same with a dense tensor, see writer::add().
+    template <class Elements>
+    result<void> add(std::string_view name, const shape& dimensions, const Elements& elements, const store& how = {}) {
+        return add_dense(name, dimensions, detail::typed_bytes_of(elements), how);
+    }
+
     /// Puts another object in the place of one. The elements are written at once. In place it must have the same
     /// format, shape, types and size, be stored raw in one component that no other object shares, and have a digest of
     /// the same algorithm or, like the old one, none. Errors: object_not_found; not_expressible (in place); those of
@@ -123,6 +132,8 @@ public:
 private:
     friend struct detail::editor_access;
 
+    result<void> add_dense(std::string_view name, const shape& dimensions, const detail::typed_bytes& elements,
+                           const store& how);
     result<void> replace_dense(std::string_view name, const shape& dimensions, const detail::typed_bytes& elements,
                                const store& how);
 

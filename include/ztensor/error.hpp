@@ -125,6 +125,7 @@ enum class errc : std::uint8_t {
     component_not_found, ///< no component of that role
     attribute_not_found, ///< no attribute of that key
     attribute_type,      ///< the attribute holds a value of another kind
+    shape_mismatch,      ///< the tensor has another shape than the caller expects
     not_viewable,        ///< no zero-copy view: compressed, transposed, or not in memory
     misaligned_memory,   ///< no zero-copy view: the bytes lie at an odd address
     needs_byteswap,      ///< no zero-copy view: foreign byte order
@@ -226,6 +227,7 @@ inline constexpr errc_facts errc_table[] = {
     {errc::component_not_found, "component_not_found", error_kind::not_found},
     {errc::attribute_not_found, "attribute_not_found", error_kind::not_found},
     {errc::attribute_type, "attribute_type", error_kind::usage},
+    {errc::shape_mismatch, "shape_mismatch", error_kind::usage},
     {errc::not_viewable, "not_viewable", error_kind::usage},
     {errc::misaligned_memory, "misaligned_memory", error_kind::usage},
     {errc::needs_byteswap, "needs_byteswap", error_kind::usage},

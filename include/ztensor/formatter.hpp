@@ -8,8 +8,8 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #if __cplusplus >= 202002L || (defined(_MSVC_LANG) && _MSVC_LANG >= 202002L)
 #include <version>
@@ -58,7 +58,7 @@ struct std::formatter<ztensor::format> : ztensor::detail::text_formatter<ztensor
 template <>
 struct std::formatter<ztensor::encoding> : ztensor::detail::text_formatter<ztensor::encoding> {};
 template <>
-struct std::formatter<ztensor::generation> : ztensor::detail::text_formatter<ztensor::generation> {};
+struct std::formatter<ztensor::version> : ztensor::detail::text_formatter<ztensor::version> {};
 template <>
 struct std::formatter<ztensor::digest_state> : ztensor::detail::text_formatter<ztensor::digest_state> {};
 template <>

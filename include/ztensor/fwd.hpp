@@ -19,7 +19,8 @@ enum class format : std::uint8_t;
 enum class encoding : std::uint8_t;
 enum class digest : std::uint8_t;
 enum class digest_state : std::uint8_t;
-enum class generation : std::uint8_t;
+enum class logical_type : std::uint8_t;
+enum class version : std::uint8_t;
 enum class container_kind : std::uint8_t;
 enum class io_mode : std::uint8_t;
 enum class format_version : std::uint8_t;
@@ -39,7 +40,12 @@ template <class T>
 class span;
 template <class T>
 class array;
+template <class T>
+class tensor;
+template <class Enum>
+class open_word;
 class shape;
+class expected_shape;
 class file_path;
 class attributes;
 class attributes_view;
@@ -49,10 +55,9 @@ class byte_source;
 class byte_sink;
 
 class reader;
-class reader_set;
-class set_plan;
 class object_view;
 class component_view;
+class selection;
 class component_pieces;
 template <class T, class Index>
 class csr_view;

@@ -27,8 +27,10 @@ inline namespace ZTENSOR_MODE {
 
 namespace detail {
 
-/// What read_options::hdf5() leads to.
+/// What hdf5() leads to.
 struct hdf5_importer {
+    [[nodiscard]] static importer get() noexcept { return importer(&import); }
+
     ZTENSOR_COLD static result<imported> import(const foreign_file& file) { return import_hdf5(file); }
 
     ZTENSOR_COLD static result<reader> open(const foreign_file& file) {
@@ -39,6 +41,11 @@ struct hdf5_importer {
 };
 
 } // namespace detail
+
+/// For read_options::importer(): lets open_any() open HDF5 files, too. Link libhdf5.
+[[nodiscard]] inline importer hdf5() noexcept {
+    return detail::hdf5_importer::get();
+}
 
 /// Opens an HDF5 file, or a .keras archive with one in it. Datasets of numbers are objects called by their paths, such
 /// as "layers/dense/vars/0"; a dataset that several links lead to is there under each name, with the same bytes.

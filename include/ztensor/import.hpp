@@ -13,14 +13,34 @@
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
 
+#include <initializer_list>
 #include <memory>
+#include <type_traits>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// Opens a file of any format that the library reads: .zt of every generation, and those of container_kind. The first
-/// bytes say which; the name only where they can't. reader::container() tells.
+namespace detail {
+
+/// Errors: as open_any().
+result<reader> open_files(span<const file_path> paths, const read_options& options);
+
+} // namespace detail
+
+/// Opens whatever `path` leads to: a file of any format that the library reads (.zt of every version, and those of
+/// container_kind; the first bytes say which, the name only where they can't; reader::container() tells), a folder, or
+/// an index of shards ("....json", as Hugging Face writes it: {"weight_map": {name: file}}).
+///
+/// Of a folder it opens the one index in it, or else all files of the endings .zt, .safetensors, .gguf, .npy, .npz,
+/// .onnx and those of PyTorch (.pt, .pth, .ckpt, .bin, .jit, .pt2), in letters of any case, in the order of their
+/// names; where there is none of these, with read_options::importer(hdf5()), those of .h5, .hdf5 and .keras. They are
+/// one reader, under one set of names. The parts of a GGUF model are one file, which the first opens. What an index
+/// says is held against the files, which lie in its folder or below that. Everything that is wrong with them is one
+/// error with a sentence for each, of the code of the first. Where the names of files in a folder without an index say
+/// that they are parts of one model, as model-00002-of-00003.safetensors does, one that is missing is shard_missing.
 ///
 /// Elements lie where they lie: view() works for those that the file holds as they are and that happen to be aligned,
 /// else it says why not; read() always works. Component offsets behind the end of the file are those of elements that
@@ -30,10 +50,28 @@ inline namespace ZTENSOR_MODE {
 /// constant of a graph in a node has its own name, with the path of the node in front where that is taken. The first
 /// of several files of a GGUF model, NAME-00001-of-00003.gguf, opens all of them; a part that is missing, or is not the
 /// one that its name says, is refused by its number. What symbolic links may lead to in place of one of these files,
-/// read_options::follow_links() says.
-/// Errors: those of reader::open(); header_malformed, json_malformed, zip_malformed, pickle_malformed, pickle_refused,
-/// unclaimed_bytes, not_built_in; shard_missing, shard_mismatch (parts of GGUF).
+/// and of those of a folder, read_options::follow_links() says. Errors: those of reader::open(); header_malformed,
+/// json_malformed, zip_malformed, pickle_malformed, pickle_refused, unclaimed_bytes, not_built_in; shard_missing,
+/// shard_mismatch (parts of GGUF); of a folder or index also file_not_found (no file, or one that is missing),
+/// duplicate_key (a name in two files), stale_index (the index names a file for an object that is elsewhere or nowhere,
+/// or no file for one that is there), name_invalid (a file that is not below the folder, or a link that leads out of
+/// it), schema_type, schema_missing, manifest_too_large, and invalid_argument (a folder of several models, by their
+/// indices or the names of their parts).
 result<reader> open_any(const file_path& path, const read_options& options = {});
+/// The files at these paths as one reader: any container of what file_path is made of. Errors: as for a folder.
+template <class Paths, std::enable_if_t<!std::is_convertible_v<const Paths&, file_path>, int> = 0>
+result<reader> open_any(const Paths& paths, const read_options& options = {}) {
+    return detail::guard_memory([&] {
+        std::vector<file_path> borrowed;
+        for (const auto& each : paths) {
+            borrowed.emplace_back(each);
+        }
+        return detail::open_files({borrowed.data(), borrowed.size()}, options);
+    });
+}
+inline result<reader> open_any(std::initializer_list<file_path> paths, const read_options& options = {}) {
+    return detail::open_files({paths.begin(), paths.size()}, options);
+}
 /// The same of a source of the caller's making: memory, an archive, a network store. `name` stands for the path: its
 /// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. Errors:
 /// besides, invalid_argument for null.
@@ -71,6 +109,7 @@ result<void> export_npy(const object_view& from, const file_path& path, const ex
 
 #if !defined(ZTENSOR_COMPILED)
 #include <ztensor/detail/import/archives_definitions.hpp>
+#include <ztensor/detail/import/folder_definitions.hpp>
 #include <ztensor/detail/import/import_definitions.hpp>
 #include <ztensor/detail/import/safetensors_definitions.hpp>
 #include <ztensor/detail/transfer/export_definitions.hpp>

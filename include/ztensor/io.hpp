@@ -10,7 +10,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -57,6 +59,15 @@ public:
     /// promised: a source may ignore both, as this one does.
     virtual void prefetch(std::uint64_t /*offset*/, std::uint64_t /*length*/) const noexcept {}
     virtual void evict(std::uint64_t /*offset*/, std::uint64_t /*length*/) const noexcept {}
+
+    /// The data shard of that name and digest ("algorithm:hex"), of a root of version 2 that this source holds: a
+    /// source of a model in an object store brings its shards so. Null, as of this one, where there is none: its
+    /// elements are then errc::shard_missing when they are read. What is given is checked like a shard in a file; an
+    /// error is the reader's.
+    virtual result<std::shared_ptr<const byte_source>> open_shard(std::string_view /*name*/,
+                                                                  std::string_view /*digest*/) const {
+        return std::shared_ptr<const byte_source>();
+    }
 
 protected:
     byte_source() = default;

@@ -5,10 +5,10 @@
 #ifndef ZTENSOR_LINT_HPP
 #define ZTENSOR_LINT_HPP
 
+#include <ztensor/format.hpp>
 #include <ztensor/fwd.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <string_view>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Many tensors at once: what is wanted is said first, checked as a whole, and then read in the order of the file by
+// Many tensors at once: what is wanted is said first, checked as a whole, and then read in the order of the files by
 // several threads.
 #ifndef ZTENSOR_LOAD_PLAN_HPP
 #define ZTENSOR_LOAD_PLAN_HPP
@@ -25,79 +25,170 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// Dense tensors to be read from one file into memory of the caller's, which must stay until the plan has run. Holds
-/// the reader. A plan may be run again; adding to it while it runs is not allowed, and destinations may not overlap.
+template <class T>
+struct pitched_rows;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_pitched_v = false;
+template <class T>
+inline constexpr bool is_pitched_v<pitched_rows<T>> = true;
+
+} // namespace detail
+
+/// What a plan is asked for: the name of a tensor, an object, or a part of one. Of an object it keeps the name and
+/// which file it is of.
+class load_source {
+public:
+    load_source(const char* name) noexcept : name_(name) {}
+    load_source(std::string_view name) noexcept : name_(name) {}
+    load_source(const std::string& name) noexcept : name_(name) {}
+    load_source(const object_view& object) noexcept;
+    load_source(const selection& part) noexcept;
+
+private:
+    friend class load_plan;
+
+    std::string_view name_;
+    const detail::opened_file* file_ = nullptr;
+    const selection* part_ = nullptr;
+};
+
+/// Memory whose rows lie apart, for the elements of a tensor: `first` is that of the first row, and each begins
+/// `row_bytes` behind the one before. A row is the last dimension.
+template <class T>
+struct pitched_rows {
+    T* first;              ///< of the first row
+    std::size_t row_bytes; ///< from the begin of a row to that of the next
+};
+/// Rows that lie apart, as a destination.
+template <class T>
+[[nodiscard]] pitched_rows<T> into(T* first, std::size_t row_bytes) noexcept {
+    return {first, row_bytes};
+}
+
+/// Memory for elements whose type only the program's data knows: stored as `type`, or converted to it by add_as().
+struct bytes_of_type {
+    dtype type;            ///< of the elements
+    span<std::byte> bytes; ///< as many as they take
+};
+/// Bytes of a type, as a destination.
+[[nodiscard]] inline bytes_of_type into(dtype type, span<std::byte> bytes) noexcept {
+    return {type, bytes};
+}
+
+/// Tensors to be read into memory of the caller's, which must stay until the plan has run: from one file or from the
+/// files of one reader, which it holds. A plan may be run again; adding to it while it runs is not allowed, and
+/// destinations may not overlap.
+///
+/// A destination is a span or a container of the right size, memory whose rows lie apart, or bytes with a dtype: see
+/// into(). A temporary that would be gone does not compile. `expected` is the shape that the caller expects.
 class load_plan {
 public:
     explicit load_plan(reader from) noexcept : file_(std::move(from)) {}
 
-    /// The elements of an object as read_into() reads them, into a span or a container of the right size.
+    /// The elements as readable::read_into() reads them.
     template <class Destination>
-    load_plan& add(std::string_view name, Destination&& destination) noexcept {
-        return add(name, whole_into(span_of<Destination>(destination)), {});
+    load_plan& add(const load_source& what, Destination&& destination) noexcept {
+        return add(what, to<Destination, false>(destination), expected_shape::anything(), false);
     }
-    /// The elements as object_view::read_as_into() reads them: floats or doubles, of packed elements and of quantized
-    /// weights, too.
     template <class Destination>
-    load_plan& add_as(std::string_view name, Destination&& destination) noexcept {
-        const auto memory = span_of<Destination>(destination);
-        using number = typename decltype(memory)::value_type;
-        static_assert(std::is_same_v<number, float> || std::is_same_v<number, double>,
-                      "elements are converted to floats or doubles");
-        detail::wanted_tensor wanted = whole_into(memory);
-        wanted.number_bytes = sizeof(number);
-        return add(name, std::move(wanted), {});
+    load_plan& add(std::string_view name, const expected_shape& expected, Destination&& destination) noexcept {
+        return add(name, to<Destination, false>(destination), expected, false);
     }
-    /// Rows [first, last) of the outermost dimension, as read_rows_into() reads them.
+    /// Rows of the outermost dimension.
     template <class Destination>
-    load_plan& add_rows(std::string_view name, std::uint64_t first, std::uint64_t last,
-                        Destination&& destination) noexcept {
-        detail::wanted_tensor wanted = whole_into(span_of<Destination>(destination));
-        wanted.part = detail::wanted_tensor::part_kind::rows;
-        return add(name, std::move(wanted), {{first, last}});
+    load_plan& add(std::string_view name, row_range rows, Destination&& destination) noexcept {
+        return add_rows(name, rows, to<Destination, false>(destination));
     }
-    /// A range of indices in each dimension, as read_slice_into() reads them.
+
+    /// The elements as readable::read_as_into() reads them: as float, double, float16 or bfloat16.
     template <class Destination>
-    load_plan& add_slice(std::string_view name, const slice& ranges, Destination&& destination) noexcept {
-        detail::wanted_tensor wanted = whole_into(span_of<Destination>(destination));
-        wanted.part = detail::wanted_tensor::part_kind::slice;
-        return add(name, std::move(wanted), ranges);
+    load_plan& add_as(const load_source& what, Destination&& destination) noexcept {
+        return add(what, to<Destination, true>(destination), expected_shape::anything(), false);
+    }
+    template <class Destination>
+    load_plan& add_as(std::string_view name, const expected_shape& expected, Destination&& destination) noexcept {
+        return add(name, to<Destination, true>(destination), expected, false);
+    }
+    template <class Destination>
+    load_plan& add_as(std::string_view name, row_range rows, Destination&& destination) noexcept {
+        return add_rows(name, rows, to<Destination, true>(destination));
+    }
+
+    /// The same of a tensor that may be absent; its destination then stays as it is.
+    template <class Destination>
+    load_plan& add_optional(std::string_view name, const expected_shape& expected, Destination&& destination) noexcept {
+        return add(name, to<Destination, false>(destination), expected, true);
+    }
+    /// The same, converted.
+    template <class Destination>
+    load_plan& add_optional_as(std::string_view name, const expected_shape& expected,
+                               Destination&& destination) noexcept {
+        return add(name, to<Destination, true>(destination), expected, true);
     }
 
     /// How many tensors were added.
     [[nodiscard]] std::size_t size() const noexcept { return wanted_.size(); }
+    /// Names of the objects that were not asked for, in the order of the reader: empty if all of it is used. Borrowed
+    /// from the plan. Throws std::bad_alloc.
+    [[nodiscard]] std::vector<std::string_view> unused() const&;
+    std::vector<std::string_view> unused() const&& = delete;
 
     /// What run() looks at before the first byte is read; gives how many bytes it will decode. Errors: as run() has
     /// them then.
     result<std::uint64_t> check() const;
+    /// Hints to the files that all of it will be read soon, as component_view::prefetch() does. Errors: as check().
+    result<void> prefetch() const;
 
-    /// Reads them all. Before the first byte is read everything is checked, and what is missing or does not fit is one
-    /// error with a sentence for each, of the code of the first. Digests are verified unless read_options say no, but
-    /// none of rows and slices. Returns, or throws what a source or the progress function threw, when no thread works
-    /// for it any more; what the destinations hold after a failure is unspecified.
-    /// Errors: object_not_found, unsupported_format and those of the calls named above, limit_exceeded (of
-    /// max_staging_bytes too), cancelled, out_of_memory, and what the source says.
+    /// Reads them all, file by file. Before the first byte is read everything is checked, and what is missing or does
+    /// not fit is one error with a sentence for each, of the code of the first. Digests are verified unless
+    /// read_options say no, but none of parts. Returns, or throws what a source or the progress function threw, when no
+    /// thread works for it any more; what the destinations hold after a failure is unspecified. What goes to rows that
+    /// lie apart is read into memory of its own first. Errors: object_not_found, unsupported_format, shape_mismatch and
+    /// those of the calls named above, invalid_argument (an object of another reader; a dtype that is not the one of a
+    /// conversion), limit_exceeded (of max_staging_bytes too), cancelled, out_of_memory, and what the source says.
     result<load_report> run(const load_options& options = {}) const;
 
 private:
-    template <class Destination>
-    [[nodiscard]] static auto span_of(std::remove_reference_t<Destination>& destination) noexcept {
-        static_assert(!detail::is_dying_owner_v<Destination&&>,
-                      "the destination is a temporary, and gone before the plan runs: keep it in a variable");
-        return detail::span_of_destination(destination);
+    template <class Destination, bool Converts>
+    [[nodiscard]] static detail::load_destination to(std::remove_reference_t<Destination>& destination) noexcept {
+        using given = std::remove_cv_t<std::remove_reference_t<Destination>>;
+        detail::load_destination made;
+        if constexpr (std::is_same_v<given, bytes_of_type>) {
+            made.request = {destination.type, {}, width_bytes(destination.type), 1, false};
+            made.bytes = destination.bytes;
+            made.number = Converts ? std::optional<dtype>(destination.type) : std::nullopt;
+        } else if constexpr (detail::is_pitched_v<given>) {
+            set_type<std::remove_pointer_t<decltype(destination.first)>, Converts>(made);
+            made.rows = detail::as_writable_bytes(span(destination.first, 1)).data();
+            made.row_bytes = destination.row_bytes;
+        } else {
+            static_assert(!detail::is_dying_owner_v<Destination&&>,
+                          "the destination is a temporary, and gone before the plan runs: keep it in a variable");
+            const auto memory = detail::span_of_destination(destination);
+            set_type<typename decltype(memory)::value_type, Converts>(made);
+            made.bytes = detail::as_writable_bytes(memory);
+        }
+        return made;
     }
-    template <class T>
-    [[nodiscard]] static detail::wanted_tensor whole_into(span<T> destination) noexcept {
-        detail::wanted_tensor wanted;
-        wanted.request = detail::element_request_of<T>();
-        wanted.destination = detail::as_writable_bytes(destination);
-        return wanted;
+    template <class T, bool Converts>
+    static void set_type(detail::load_destination& made) noexcept {
+        static_assert(!Converts || detail::is_number_v<T>,
+                      "elements are converted in place to float, double, float16 or bfloat16");
+        made.request = detail::element_request_of<T>();
+        if constexpr (Converts) {
+            made.number = element_traits<T>::storage;
+        }
     }
     /// Memory that runs out here is told by run().
-    load_plan& add(std::string_view name, detail::wanted_tensor wanted, const slice& ranges) noexcept;
+    load_plan& add(const load_source& what, const detail::load_destination& destination, const expected_shape& expected,
+                   bool is_optional) noexcept;
+    load_plan& add_rows(std::string_view name, row_range rows, const detail::load_destination& destination) noexcept;
 
     reader file_;
-    std::vector<detail::wanted_tensor> wanted_;
+    std::vector<detail::load_request> wanted_;
     bool is_out_of_memory_ = false;
 };
 
@@ -107,7 +198,7 @@ struct loaded_tensor {
     array<std::byte> bytes; ///< its elements, in the host's byte order; of an unknown type as they are stored
 };
 
-/// All dense objects of a file, in the order of the manifest, through one plan. Errors: as load_plan::run().
+/// All dense objects of a reader, in its order, through one plan. Errors: as load_plan::run().
 result<std::vector<loaded_tensor>> read_all(const reader& from, const load_options& options = {});
 /// The objects would be gone with a temporary reader.
 result<std::vector<loaded_tensor>> read_all(const reader&& from, const load_options& options = {}) = delete;

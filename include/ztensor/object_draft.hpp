@@ -8,11 +8,11 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,16 +27,12 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
+namespace detail {
+struct draft_access;
+}
+
 /// How one tensor or component is to be stored.
 struct store {
-    ztensor::encoding encoding_ = ztensor::encoding::raw;
-    int zstd_level_ = 0;
-    double most_of_raw_ = 0; ///< 0: compressed in any case
-    ztensor::digest digest_ = ztensor::digest::none;
-    std::string type_;
-    bool has_type_ = false;
-    bool is_big_endian_ = false;
-
     /// Compressed, at a level of 1 (fast, and as small as any for dense weights) to 22; 0 is zstd's own default, and
     /// negative ones, down to libzstd's own least, are faster and leave dense weights as large as they were. What
     /// takes more than 1 MiB becomes independent frames of 1 MiB each, which several threads can read and write.
@@ -57,6 +53,27 @@ struct store {
     store& type(std::string_view name) { return type_ = name, has_type_ = !name.empty(), *this; }
     /// Most significant byte first: raw data of version 0.1 only.
     store& big_endian(bool value = true) noexcept { return is_big_endian_ = value, *this; }
+
+    // What was chosen.
+
+    [[nodiscard]] ztensor::encoding encoding() const noexcept { return encoding_; }
+    [[nodiscard]] int zstd_level() const noexcept { return zstd_level_; }
+    [[nodiscard]] double most_of_raw() const noexcept { return most_of_raw_; }
+    [[nodiscard]] ztensor::digest digest() const noexcept { return digest_; }
+    [[nodiscard]] const std::string& type() const noexcept { return type_; }
+    [[nodiscard]] bool has_type() const noexcept { return has_type_; }
+    [[nodiscard]] bool is_big_endian() const noexcept { return is_big_endian_; }
+
+private:
+    friend struct detail::draft_access;
+
+    ztensor::encoding encoding_ = ztensor::encoding::raw;
+    int zstd_level_ = 0;
+    double most_of_raw_ = 0; ///< 0: compressed in any case
+    ztensor::digest digest_ = ztensor::digest::none;
+    std::string type_;
+    bool has_type_ = false;
+    bool is_big_endian_ = false;
 };
 
 namespace detail {
@@ -194,6 +211,11 @@ struct draft_access {
         draft.add_elements(role, elements, how);
     }
     [[nodiscard]] static component_source& last(object_draft& draft) noexcept { return draft.components_.back(); }
+    /// Of a component of no letters, too.
+    static void set_type(store& how, string_view type, bool has_type) {
+        how.type_ = type;
+        how.has_type_ = has_type;
+    }
     static void keep_word(object_draft& draft) noexcept { draft.keeps_word_ = true; }
     [[nodiscard]] static bool keeps_word(const object_draft& draft) noexcept { return draft.keeps_word_; }
 };
@@ -205,8 +227,8 @@ ZTENSOR_COLD inline object_draft& object_draft::component_bytes(std::string_view
     detail::component_source& added = components_.emplace_back();
     added.role = role;
     added.storage = storage;
-    if (how.has_type_) {
-        added.type = how.type_;
+    if (how.has_type()) {
+        added.type = how.type();
     }
     added.bytes = bytes;
     added.how = how;
@@ -215,7 +237,7 @@ ZTENSOR_COLD inline object_draft& object_draft::component_bytes(std::string_view
 
 ZTENSOR_COLD inline object_draft& object_draft::add_elements(std::string_view role, const detail::typed_bytes& elements,
                                                              const store& how) {
-    const store typed = how.has_type_ ? how : store(how).type(elements.type);
+    const store typed = how.has_type() ? how : store(how).type(elements.type);
     component_bytes(role, elements.storage, elements.bytes, typed);
     components_.back().swap_width = width_bytes(elements.storage);
     return *this;

@@ -8,11 +8,12 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/fwd.hpp>
+#include <ztensor/readable.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
 namespace detail {
+struct found_selection;
 struct object_access;
 
 template <>
@@ -34,30 +36,22 @@ inline constexpr bool is_handle_v<object_view> = true;
 
 /// An object. Cheap to copy; it and everything it hands out live as long as the reader it came from (or any copy of
 /// that reader). Every member may be called from many threads at once.
-class object_view {
+class object_view : public readable<object_view> {
 public:
-    /// Made by reader.
-    object_view(const detail::opened_file& file, const detail::object_record& record) noexcept
-        : file_(&file), record_(&record) {}
+    /// False for what reader::operator[] did not find: every verb says so, and there are no components.
+    [[nodiscard]] bool is_present() const noexcept { return found_.has_value(); }
 
+    /// As the file spells it; of an absent object, as it was asked for.
     [[nodiscard]] std::string_view name() const noexcept;
     [[nodiscard]] ztensor::shape shape() const noexcept;
     /// Product of the dimensions: 1 for a scalar.
     [[nodiscard]] std::uint64_t element_count() const noexcept;
-    /// "dense", "sparse_csr", ..., in the words of 1.2, or the file's own word for an unknown one.
-    [[nodiscard]] std::string_view format() const noexcept;
-    /// Nothing for a word that is unknown.
-    [[nodiscard]] std::optional<ztensor::format> known_format() const noexcept;
-    /// False where the file gives none: a layout of 0.1 may be missing.
-    [[nodiscard]] bool has_original_format() const noexcept;
-    /// The word that stands for the format in the file (0.1: its layout); "" if there is none.
-    [[nodiscard]] std::string_view original_format() const noexcept;
-
-    // Of a dense object its data's, see component_view; nothing and "" for other formats.
-
-    [[nodiscard]] std::optional<ztensor::dtype> dtype() const noexcept;
-    [[nodiscard]] std::string_view dtype_name() const noexcept;
-    [[nodiscard]] std::string_view type() const noexcept;
+    /// The layout: "dense", "sparse_csr", ... Its original() is the word that stands for it in the file (0.1: its
+    /// layout, where it has one; version 2: such as "zt.sparse_csr/1").
+    [[nodiscard]] open_word<ztensor::format> format() const noexcept;
+    // Of a dense object its data's, see component_view; absent for other formats.
+    [[nodiscard]] open_word<ztensor::dtype> dtype() const noexcept;
+    [[nodiscard]] open_word<logical_type> type() const noexcept;
 
     /// True if both have the same components, and each pair of them the same bytes of one file: tied weights.
     [[nodiscard]] bool same_storage_as(const object_view& other) const noexcept;
@@ -87,8 +81,8 @@ public:
     /// The component of that role. Errors: component_not_found.
     result<component_view> component(std::string_view role) const;
 
-    /// component(role).value(): the component, or an exception where there is none of that role.
-    [[nodiscard]] component_view operator[](std::string_view role) const { return component(role).value(); }
+    /// The same; where there is none of that role, one of which every verb says so.
+    [[nodiscard]] component_view operator[](std::string_view role) const noexcept;
     /// The i-th component, i < size().
     [[nodiscard]] component_view operator[](std::size_t i) const noexcept {
         return begin()[static_cast<std::ptrdiff_t>(i)];
@@ -97,124 +91,83 @@ public:
     /// The elements of a dense object. Errors: unsupported_format for any other format.
     result<component_view> data() const;
 
-    // Of dense objects: what component_view offers, on data().
-
-    template <class T>
-    result<span<const T>> view() const {
-        const result<component_view> elements = data();
-        return elements ? elements->template view<T>() : elements.error();
-    }
-    template <class T>
-    result<std::vector<T>> read() const {
-        const result<component_view> elements = data();
-        return elements ? elements->template read<T>() : elements.error();
-    }
-    /// Of an object of format gguf.<type>/1 the weights, for every block type of ggml: bit for bit what its
-    /// dequantizers give. Of zt.mx/1 and zt.quant_group/1 of version 2 the weights, too, which are computed in double
-    /// and rounded once. Errors there: unsupported_format (of another type), layout_components, attribute_not_found,
-    /// attribute_type, size_mismatch; as component_view::read_as().
-    template <class To>
-    result<std::vector<To>> read_as() const {
-        if (known_format() != format::dense) {
-            return read_weights_as<To>();
-        }
-        const result<component_view> elements = data();
-        return elements ? elements->template read_as<To>() : elements.error();
-    }
-    template <class T>
-    result<array<T>> load() const {
-        const result<component_view> elements = data();
-        return elements ? elements->template load<T>() : elements.error();
-    }
-    template <class Destination>
-    result<void> read_into(Destination&& destination) const {
-        const result<component_view> elements = data();
-        return elements ? elements->read_into(destination) : elements.error();
-    }
-    template <class Destination>
-    result<void> read_as_into(Destination&& destination) const {
-        if (known_format() != format::dense) {
-            const span memory(destination);
-            using number = typename decltype(memory)::value_type;
-            static_assert(std::is_same_v<number, float> || std::is_same_v<number, double>,
-                          "elements are converted to these in place");
-            return read_weights(sizeof(number), detail::memory_of(detail::as_writable_bytes(memory)));
-        }
-        const result<component_view> elements = data();
-        return elements ? elements->read_as_into(destination) : elements.error();
-    }
-
-    /// Rows [first, last) of the outermost dimension. Of raw data only their bytes are read, and of compressed data in
-    /// several frames that state their sizes only the frames with rows in them, neither of which a digest covers; other
-    /// compressed data is decoded and verified as a whole.
-    /// Errors: out_of_bounds for rows that are not there, and of a scalar; as component_view::read().
-    template <class T>
-    result<std::vector<T>> read_rows(std::uint64_t first, std::uint64_t last) const {
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t rows, check_rows(first, last));
-        const result<component_view> elements = data();
-        return elements ? elements->template read_part<T>(first, last, rows) : elements.error();
-    }
-
-    /// The same into the caller's memory: a span, or a container of the right size. Errors: size_mismatch for another
-    /// size; as read_rows().
-    template <class Destination>
-    result<void> read_rows_into(std::uint64_t first, std::uint64_t last, Destination&& destination) const {
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t rows, check_rows(first, last));
-        const result<component_view> elements = data();
-        return elements ? elements->read_part_into(first, last, rows, detail::span_of_destination(destination))
-                        : elements.error();
-    }
-
-    /// A range of indices in each dimension, such as {{0, 4}, {8, 16}}, in row-major order; reads as read_rows() does.
-    /// Errors: invalid_argument for another number of ranges than dimensions, out_of_bounds; as component_view::read().
-    template <class T>
-    result<std::vector<T>> read_slice(const slice& ranges) const {
-        std::vector<detail::in_vector_t<T>> elements;
-        result<void> done =
-            read_elements_of_slice(detail::element_request_of<T>(), ranges, detail::memory_of(elements));
-        if (!done) {
-            return std::move(done).error();
-        }
-        return detail::as_result<T>(std::move(elements));
-    }
-    /// The same into the caller's memory. Errors: size_mismatch for another size; as read_slice().
-    template <class Destination>
-    result<void> read_slice_into(const slice& ranges, Destination&& destination) const {
-        const auto memory = detail::span_of_destination(destination);
-        using element = typename decltype(memory)::value_type;
-        return read_elements_of_slice(detail::element_request_of<element>(), ranges,
-                                      detail::memory_of(detail::as_writable_bytes(memory)));
-    }
+    /// Rows [first, last) of the outermost dimension, to be read like an object. A call fails with out_of_bounds for
+    /// rows that there are not, and of a scalar.
+    [[nodiscard]] selection rows(std::uint64_t first, std::uint64_t last) const noexcept;
+    /// A range of indices in each dimension, such as {{0, 4}, {8, 16}}, in row-major order. A call fails with
+    /// invalid_argument for another number of ranges than dimensions, and with out_of_bounds.
+    [[nodiscard]] selection slice(const ztensor::slice& ranges) const noexcept;
 
 private:
     friend struct detail::object_access;
+    friend class component_view;
+    friend class reader;
+    friend class selection;
+    friend class readable<object_view>;
 
-    /// Of an object that is blocks of quantized weights, the weights.
-    template <class To>
-    result<std::vector<To>> read_weights_as() const {
-        if constexpr (std::is_same_v<To, float> || std::is_same_v<To, double>) {
-            std::vector<To> weights;
-            result<void> done = read_weights(sizeof(To), detail::memory_of(weights));
-            if (!done) {
-                return std::move(done).error();
-            }
-            return weights;
-        } else {
-            return component_view::read_by_way_of<To>(read_weights_as<float>());
-        }
-    }
-    /// As floats or doubles.
-    result<void> read_weights(std::size_t number_bytes, detail::element_memory weights) const;
+    object_view(const detail::opened_file& file, const detail::object_record& record) noexcept
+        : file_(&file), record_(&record) {}
+    /// One that is not there.
+    object_view(const detail::opened_file& file, error why) noexcept;
 
-    result<void> read_elements_of_slice(const detail::element_request& request, const slice& ranges,
-                                        detail::element_memory elements) const;
-    /// How many rows there are, if those asked for are among them.
-    result<std::uint64_t> check_rows(std::uint64_t first, std::uint64_t last) const;
+    // For readable.
+    result<void> check_shape(const expected_shape& expected) const;
+    result<bytes_view> view_elements(const detail::element_request& request) const;
+    result<void> read_elements(const detail::element_request& request, detail::element_memory elements) const;
+    result<void> read_numbers(ztensor::dtype to, detail::element_memory numbers) const;
+    result<void> acquire_elements(const detail::element_request& request, detail::element_memory elements,
+                                  detail::acquired& made) const;
+    result<void> describe(detail::acquired& made) const;
+    [[nodiscard]] bool holds(const detail::element_request& request) const noexcept;
+    [[nodiscard]] bool holds_floats() const noexcept;
+
     /// Adds to an error where it happened.
     [[nodiscard]] error located(error why) const noexcept;
 
     const detail::opened_file* file_;
     const detail::object_record* record_;
+    result<void> found_; ///< or why it is not there: then the record is one of no words and no components
+};
+
+/// A part of an object or component: rows, or a range in every dimension. Reading it reads only that part, as readable
+/// says; it never fails by itself, the verbs do. Cheap to make; lives as long as the reader.
+class selection : public readable<selection> {
+public:
+    [[nodiscard]] const object_view& object() const& noexcept { return object_; }
+    /// What is selected has this shape. Errors: object_not_found, out_of_bounds, invalid_argument.
+    result<ztensor::shape> shape() const;
+
+private:
+    friend class component_view;
+    friend class load_plan;
+    friend class object_view;
+    friend struct detail::object_access;
+    friend class readable<selection>;
+
+    enum class kind : std::uint8_t { rows, slice, part };
+
+    selection(const object_view& object, kind how) noexcept : object_(object), kind_(how) {}
+
+    result<detail::found_selection> find() const;
+    result<detail::found_selection> find_elements() const;
+
+    // For readable.
+    result<void> check_shape(const expected_shape& expected) const;
+    result<bytes_view> view_elements(const detail::element_request& request) const;
+    result<void> read_elements(const detail::element_request& request, detail::element_memory elements) const;
+    result<void> read_numbers(ztensor::dtype to, detail::element_memory numbers) const;
+    result<void> acquire_elements(const detail::element_request& request, detail::element_memory elements,
+                                  detail::acquired& made) const;
+    result<void> describe(detail::acquired& made) const;
+    [[nodiscard]] bool holds(const detail::element_request& request) const noexcept;
+    [[nodiscard]] bool holds_floats() const noexcept;
+
+    object_view object_;
+    const detail::component_record* component_ = nullptr; ///< of a part; else the object's elements are meant
+    kind kind_;
+    ztensor::shape begins_; ///< of the ranges of the dimensions; of rows and parts one
+    ztensor::shape ends_;
+    std::uint64_t parts_ = 0; ///< how many equal ones there are
 };
 
 } // namespace ZTENSOR_MODE

@@ -4,8 +4,8 @@
 #ifndef ZTENSOR_OPTIONS_HPP
 #define ZTENSOR_OPTIONS_HPP
 
+#include <ztensor/format.hpp>
 #include <ztensor/version.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -25,7 +25,18 @@ struct foreign_file;
 struct hdf5_importer; // in hdf5.hpp
 struct imported;
 struct opened_file;
+
+using import_function = result<imported> (*)(const foreign_file& file);
 } // namespace detail
+
+/// What reads files of a format that the library itself does not read. Made by adaptors, such as <ztensor/hdf5.hpp>.
+class importer {
+    friend struct detail::hdf5_importer;
+    friend struct read_options;
+
+    explicit importer(detail::import_function import) noexcept : import_(import) {}
+    detail::import_function import_;
+};
 
 /// How a file's bytes are reached. Views look at a mapping of the file. Everything that copies, decodes, verifies,
 /// converts or unpacks reads positionally into memory of its own or of the caller, in every mode, unless the caller
@@ -57,20 +68,6 @@ enum class shard_lookup : std::uint8_t {
 
 /// Options of reader::open and its siblings.
 struct read_options {
-    io_mode mode_ = io_mode::automatic;
-    bool verify_digests_ = true;
-    unsigned threads_ = 0;
-    std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;
-    std::uint64_t max_objects_ = std::uint64_t{1} << 24;
-    std::uint64_t max_components_per_object_ = 4096;
-    std::uint64_t max_decoded_bytes_ = std::uint64_t{1} << 35;
-    bool allow_unclaimed_bytes_ = false;
-    bool follow_links_ = false;
-    shard_lookup shards_ = shard_lookup::beside;
-    bool stable_file_ = false;
-    bool strict_ = false;
-    result<detail::imported> (*hdf5_)(const detail::foreign_file& file) = nullptr;
-
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
     /// The caller's promise that the file does not change while it is open: large tensors of a mapped file are then
     /// copied, converted, verified and decoded where they lie in the mapping, which takes less time. It holds for all
@@ -119,12 +116,43 @@ struct read_options {
     /// bytes (strict_alias). When sparse objects are read: columns of a row, or coordinates, that do not rise
     /// (strict_order).
     read_options& strict(bool value = true) noexcept { return strict_ = value, *this; }
-    /// Lets open_any() and reader_set open HDF5 files and Keras archives, too, as open_hdf5() does. Include
-    /// <ztensor/hdf5.hpp>, and link libhdf5.
-    template <class Importer = detail::hdf5_importer>
-    read_options& hdf5(bool value = true) noexcept {
-        return hdf5_ = value ? &Importer::import : nullptr, *this;
+    /// Lets open_any() open files of a further format, too: with hdf5() of <ztensor/hdf5.hpp> HDF5 files and Keras
+    /// archives, as open_hdf5() does.
+    read_options& importer(ztensor::importer value) noexcept {
+        importer_ = value.import_;
+        return *this;
     }
+
+    // What was chosen.
+
+    [[nodiscard]] io_mode mode() const noexcept { return mode_; }
+    [[nodiscard]] bool verify_digests() const noexcept { return verify_digests_; }
+    [[nodiscard]] unsigned threads() const noexcept { return threads_; }
+    [[nodiscard]] std::uint64_t max_manifest_bytes() const noexcept { return max_manifest_bytes_; }
+    [[nodiscard]] std::uint64_t max_objects() const noexcept { return max_objects_; }
+    [[nodiscard]] std::uint64_t max_components_per_object() const noexcept { return max_components_per_object_; }
+    [[nodiscard]] std::uint64_t max_decoded_bytes() const noexcept { return max_decoded_bytes_; }
+    [[nodiscard]] bool allow_unclaimed_bytes() const noexcept { return allow_unclaimed_bytes_; }
+    [[nodiscard]] bool follows_links() const noexcept { return follow_links_; }
+    [[nodiscard]] shard_lookup shards() const noexcept { return shards_; }
+    [[nodiscard]] bool is_stable_file() const noexcept { return stable_file_; }
+    [[nodiscard]] bool is_strict() const noexcept { return strict_; }
+    [[nodiscard]] detail::import_function importer() const noexcept { return importer_; }
+
+private:
+    io_mode mode_ = io_mode::automatic;
+    bool verify_digests_ = true;
+    unsigned threads_ = 0;
+    std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;
+    std::uint64_t max_objects_ = std::uint64_t{1} << 24;
+    std::uint64_t max_components_per_object_ = 4096;
+    std::uint64_t max_decoded_bytes_ = std::uint64_t{1} << 35;
+    bool allow_unclaimed_bytes_ = false;
+    bool follow_links_ = false;
+    shard_lookup shards_ = shard_lookup::beside;
+    bool stable_file_ = false;
+    bool strict_ = false;
+    detail::import_function importer_ = nullptr;
 };
 
 /// The format version to write. What a version can't express is refused by name, before anything of it is written.
@@ -180,18 +208,6 @@ enum class publish_mode : std::uint8_t {
 
 /// Options of writer::create and its siblings.
 struct write_options {
-    format_version version_ = format_version::v1_2;
-    std::optional<std::uint64_t> alignment_bytes_;
-    bool any_order_ = false;
-    std::uint64_t shard_bytes_ = 0; ///< 0: no shards
-    digest shard_digest_ = digest::xxh3;
-    publish_mode publish_ = publish_mode::replace;
-    sync_level sync_ = sync_level::durable;
-    unsigned threads_ = 0;
-    bool direct_ = false;
-    std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;
-    std::uint64_t max_components_per_object_ = 4096;
-
     /// Version 2 writes its canonical form, SPEC.md section 13: the same tensors give the same bytes, those of the
     /// reference's writer. What follows asks for something else: alignment_bytes(), any_order() and shard_bytes(), and
     /// of single tensors store::zstd() and store::digest(). Blobs of the same bytes are stored once, unless the sink is
@@ -236,6 +252,33 @@ struct write_options {
     write_options& max_components_per_object(std::uint64_t value) noexcept {
         return max_components_per_object_ = value, *this;
     }
+
+    // What was chosen.
+
+    [[nodiscard]] format_version version() const noexcept { return version_; }
+    [[nodiscard]] std::optional<std::uint64_t> alignment_bytes() const noexcept { return alignment_bytes_; }
+    [[nodiscard]] bool is_any_order() const noexcept { return any_order_; }
+    [[nodiscard]] std::uint64_t shard_bytes() const noexcept { return shard_bytes_; }
+    [[nodiscard]] digest shard_digest() const noexcept { return shard_digest_; }
+    [[nodiscard]] publish_mode publish() const noexcept { return publish_; }
+    [[nodiscard]] sync_level sync() const noexcept { return sync_; }
+    [[nodiscard]] unsigned threads() const noexcept { return threads_; }
+    [[nodiscard]] bool direct() const noexcept { return direct_; }
+    [[nodiscard]] std::uint64_t max_manifest_bytes() const noexcept { return max_manifest_bytes_; }
+    [[nodiscard]] std::uint64_t max_components_per_object() const noexcept { return max_components_per_object_; }
+
+private:
+    format_version version_ = format_version::v1_2;
+    std::optional<std::uint64_t> alignment_bytes_;
+    bool any_order_ = false;
+    std::uint64_t shard_bytes_ = 0; ///< 0: no shards
+    digest shard_digest_ = digest::xxh3;
+    publish_mode publish_ = publish_mode::replace;
+    sync_level sync_ = sync_level::durable;
+    unsigned threads_ = 0;
+    bool direct_ = false;
+    std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;
+    std::uint64_t max_components_per_object_ = 4096;
 };
 
 /// How far a plan is.
@@ -283,10 +326,6 @@ private:
 
 /// Options of load_plan::run() and read_all().
 struct load_options {
-    unsigned threads_ = 0;
-    progress_function progress_;
-    std::uint64_t max_staging_bytes_ = ~std::uint64_t{0};
-
     /// Threads that read and decode, the caller's included; 0, as many as the host runs at once. With 1 none is
     /// started. Fast disks and network stores take more than there are processors.
     load_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
@@ -299,6 +338,17 @@ struct load_options {
     /// that does not fit a thread's half share is limit_exceeded; below 1 MiB a thread fewer threads work. Not counted
     /// are frames of which only a part is wanted, and compressed elements to be converted to narrower numbers.
     load_options& max_staging_bytes(std::uint64_t value) noexcept { return max_staging_bytes_ = value, *this; }
+
+    // What was chosen.
+
+    [[nodiscard]] unsigned threads() const noexcept { return threads_; }
+    [[nodiscard]] const progress_function& progress() const noexcept { return progress_; }
+    [[nodiscard]] std::uint64_t max_staging_bytes() const noexcept { return max_staging_bytes_; }
+
+private:
+    unsigned threads_ = 0;
+    progress_function progress_;
+    std::uint64_t max_staging_bytes_ = ~std::uint64_t{0};
 };
 
 /// What a plan did.

@@ -7,11 +7,11 @@
 
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/elements.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>

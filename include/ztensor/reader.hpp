@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Opening files and finding what is in them. Opening reads the two ends of a file and its manifest, checks every rule
-// that needs no data, and touches no tensor. SPEC.md section 9.
+// Opening files and finding what is in them: one file, a root with its shards, or many files that are one model.
+// Opening reads the two ends of a file and its manifest, checks every rule that needs no data, and touches no tensor.
+// SPEC.md section 9.
 #ifndef ZTENSOR_READER_HPP
 #define ZTENSOR_READER_HPP
 
@@ -9,12 +10,12 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +31,7 @@ inline namespace ZTENSOR_MODE {
 
 namespace detail {
 struct reader_access;
-struct reader_maker; // in foreign/
+struct reader_maker; // in import/
 } // namespace detail
 
 /// The answer of reader::verify(): how many components were found in which state, and the damaged ones.
@@ -46,9 +47,14 @@ struct verification {
     [[nodiscard]] bool complete() const noexcept { return ok() && absent == 0 && unsupported == 0; }
 };
 
-/// An open .zt file of any generation from 0.1 to 2, or a file that open_any() opened. A handle: copies are cheap and
-/// share the file, the mapping and the index, and whatever a reader hands out lives as long as any copy of it.
-/// Borrowing from a temporary reader does not compile. Every member may be called from many threads at once.
+/// An open .zt file of any version from 0.1 to 2, a file that open_any() opened, or many files under one set of names:
+/// what a folder or an index holds, or readers that were joined. A handle: copies are cheap and share the files, the
+/// mappings and the indices, and whatever a reader hands out lives as long as any copy of it. Borrowing from a
+/// temporary reader does not compile, but for acquire(). Every member may be called from many threads at once.
+///
+/// Of many files there may be more than a process can hold open: beyond 32 they are opened when they are read, and are
+/// errc::file_changed if they are other files by then. What is said of one file (its version, attributes, container) is
+/// absent or empty for many.
 class reader {
 public:
     /// Of no file, until an open one is assigned: is_open() is false, and there are no objects.
@@ -82,25 +88,33 @@ public:
     /// null; as open().
     static result<reader> from_source(std::shared_ptr<const byte_source> source, const read_options& options = {});
 
+    /// Several open readers as one, file by file. Errors: duplicate_key (a name in two files; all that is wrong is one
+    /// error with a sentence for each), out_of_memory.
+    static result<reader> join(std::vector<reader> files);
+
     [[nodiscard]] bool is_open() const noexcept { return file_.use_count() != 0; }
-    /// What kind of file it is: zt, unless open_any() opened another.
-    [[nodiscard]] container_kind container() const noexcept;
-    /// The format version as the file spells it, such as "1.2.0"; "" in 0.1, which states none, and in files of other
-    /// formats.
-    [[nodiscard]] std::string_view version() const& noexcept;
-    /// The version in whose words objects and components are described: of files of other formats v1_2.
-    [[nodiscard]] ztensor::generation generation() const noexcept;
-    /// As it was given to open(); "" for memory and user-defined sources.
+    /// Readers of the single files, in the order in which they were given; those of an index sorted by name. Of one
+    /// file this reader itself.
+    [[nodiscard]] span<const reader> files() const& noexcept;
+    /// Which of the files() the object of that name is in. Errors: object_not_found.
+    result<std::size_t> file_of(std::string_view name) const;
+    /// What kind of file it is: zt, unless open_any() opened another. Of many files absent.
+    [[nodiscard]] open_word<container_kind> container() const noexcept;
+    /// The version of the format. Its original() is the text of the file, such as "1.3.0", which is known as 1.2; 0.1
+    /// states none. Absent for files of other formats, and of many files.
+    [[nodiscard]] open_word<ztensor::version> version() const noexcept;
+    /// As it was given to open(), for a folder or an index, too; "" for memory, user-defined sources and joined
+    /// readers.
     [[nodiscard]] const std::string& path() const& noexcept;
     /// True for a file of version 2 that has blobs and no manifest: only the root of its model says what they are. Such
     /// a file has no objects.
     [[nodiscard]] bool is_data_shard() const noexcept;
-    /// Length of the whole file in bytes.
+    /// Length of the whole file in bytes; of many files of all of them.
     [[nodiscard]] std::uint64_t file_bytes() const noexcept;
-    /// Length of the encoded manifest in bytes; of a file of another format, of the model that was made of its
-    /// header.
+    /// Length of the encoded manifest in bytes; of a file of another format, of the model that was made of its header;
+    /// of many files of all of them.
     [[nodiscard]] std::uint64_t manifest_bytes() const noexcept;
-    /// True if views can be had: the file is mapped, or was memory from the start.
+    /// True if views can be had: the file is mapped, or was memory from the start; of many files each of them.
     [[nodiscard]] bool is_mapped() const noexcept;
 
     /// False if the file gives no attributes, which differs from an empty map of them.
@@ -112,7 +126,8 @@ public:
     /// Empty for .zt files, of which every object is listed.
     [[nodiscard]] const std::vector<skipped_item>& skipped() const& noexcept;
 
-    /// Objects, in the order of the manifest: sorted by name in every file of the reference writers since 1.0.
+    /// Objects, in the order of the manifest: sorted by name in every file of the reference writers since 1.0. Of many
+    /// files file by file.
     class iterator : public detail::position_iterator<iterator, object_view> {
     public:
         iterator() noexcept = default;
@@ -135,76 +150,65 @@ public:
     /// goes through them. Errors: object_not_found, out_of_memory (to say that it is not there).
     result<object_view> find(std::string_view name) const&;
     [[nodiscard]] bool contains(std::string_view name) const noexcept;
-    /// find(name).value(): the object, or an exception where there is none of that name.
-    [[nodiscard]] object_view operator[](std::string_view name) const& { return find(name).value(); }
+    /// The same; where there is none of that name, an object of which every verb says so.
+    [[nodiscard]] object_view operator[](std::string_view name) const& noexcept;
     /// The i-th object of the manifest, i < size().
     [[nodiscard]] object_view operator[](std::size_t i) const& noexcept {
         return begin()[static_cast<std::ptrdiff_t>(i)];
     }
 
-    // Dense objects by name: what object_view offers. Errors besides those: object_not_found, unsupported_format.
+    // Short forms of the verbs of an object, see readable. `expected` is the shape that the caller expects.
 
     /// The elements where they lie, without a copy.
     template <class T>
-    result<span<const T>> view(std::string_view name) const& {
-        const result<object_view> object = find(name);
-        return object ? object->template view<T>() : object.error();
+    result<span<const T>> view(std::string_view name,
+                               const expected_shape& expected = expected_shape::anything()) const& {
+        return (*this)[name].template view<T>(expected);
     }
     /// The elements in memory of the caller's own: decoded, verified, in the host's byte order.
     template <class T>
-    result<std::vector<T>> read(std::string_view name) const {
-        const result<object_view> object = find(name);
-        return object ? object->template read<T>() : object.error();
+    result<std::vector<T>> read(std::string_view name,
+                                const expected_shape& expected = expected_shape::anything()) const {
+        return (*this)[name].template read<T>(expected);
     }
-    /// The same, converted to floating-point numbers from whatever they are stored as.
+    /// As read(), in an array that large tensors are read into faster.
+    template <class T>
+    result<array<T>> load(std::string_view name, const expected_shape& expected = expected_shape::anything()) const {
+        return (*this)[name].template load<T>(expected);
+    }
+    /// As read(), converted to floating-point numbers from whatever they are stored as.
     template <class To>
-    result<std::vector<To>> read_as(std::string_view name) const {
-        const result<object_view> object = find(name);
-        return object ? object->template read_as<To>() : object.error();
+    result<std::vector<To>> read_as(std::string_view name,
+                                    const expected_shape& expected = expected_shape::anything()) const {
+        return (*this)[name].template read_as<To>(expected);
     }
-    /// The same into memory of the caller's: a span, or a container of the right size.
+    /// The same in an array.
+    template <class To>
+    result<array<To>> load_as(std::string_view name,
+                              const expected_shape& expected = expected_shape::anything()) const {
+        return (*this)[name].template load_as<To>(expected);
+    }
+    /// As read(), into memory of the caller's: a span, or a container of the right size.
     template <class Destination>
     result<void> read_into(std::string_view name, Destination&& destination) const {
-        const result<object_view> object = find(name);
-        return object ? object->read_into(destination) : object.error();
+        return (*this)[name].read_into(destination);
     }
-    /// The same, converted to floats or doubles block by block.
+    /// The same, converted block by block.
     template <class Destination>
     result<void> read_as_into(std::string_view name, Destination&& destination) const {
-        const result<object_view> object = find(name);
-        return object ? object->read_as_into(destination) : object.error();
+        return (*this)[name].read_as_into(destination);
     }
-    /// As read(), in an array that large tensors are read into faster: include <ztensor/array.hpp>.
+    /// The elements with their shape, borrowed where that is safe, else loaded. They outlive the reader.
     template <class T>
-    result<array<T>> load(std::string_view name) const {
-        const result<object_view> object = find(name);
-        return object ? object->template load<T>() : object.error();
+    result<tensor<T>> acquire(std::string_view name,
+                              const expected_shape& expected = expected_shape::anything()) const {
+        return (*this)[name].template acquire<T>(expected);
     }
-    /// Rows [first, last) of the outermost dimension.
-    template <class T>
-    result<std::vector<T>> read_rows(std::string_view name, std::uint64_t first, std::uint64_t last) const {
-        const result<object_view> object = find(name);
-        return object ? object->template read_rows<T>(first, last) : object.error();
-    }
-
-    /// The same into memory of the caller's.
-    template <class Destination>
-    result<void> read_rows_into(std::string_view name, std::uint64_t first, std::uint64_t last,
-                                Destination&& destination) const {
-        const result<object_view> object = find(name);
-        return object ? object->read_rows_into(first, last, destination) : object.error();
-    }
-    /// A range of indices in each dimension, such as {{0, 4}, {8, 16}}.
-    template <class T>
-    result<std::vector<T>> read_slice(std::string_view name, const slice& ranges) const {
-        const result<object_view> object = find(name);
-        return object ? object->template read_slice<T>(ranges) : object.error();
-    }
-    /// The same into memory of the caller's.
-    template <class Destination>
-    result<void> read_slice_into(std::string_view name, const slice& ranges, Destination&& destination) const {
-        const result<object_view> object = find(name);
-        return object ? object->read_slice_into(ranges, destination) : object.error();
+    /// The same as floating-point numbers.
+    template <class To>
+    result<tensor<To>> acquire_as(std::string_view name,
+                                  const expected_shape& expected = expected_shape::anything()) const {
+        return (*this)[name].template acquire_as<To>(expected);
     }
 
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
@@ -216,7 +220,7 @@ public:
     result<verification> verify(unsigned threads = 0) const&;
 
     // Borrowing from a reader that is about to die.
-    std::string_view version() const&& = delete;
+    span<const reader> files() const&& = delete;
     const std::string& path() const&& = delete;
     attributes_view attributes() const&& = delete;
     const std::vector<skipped_item>& skipped() const&& = delete;
@@ -226,7 +230,7 @@ public:
     object_view operator[](std::string_view) const&& = delete;
     object_view operator[](std::size_t) const&& = delete;
     template <class T>
-    result<span<const T>> view(std::string_view) const&& = delete;
+    result<span<const T>> view(std::string_view, const expected_shape& = expected_shape::anything()) const&& = delete;
     result<verification> verify(unsigned = 0) const&& = delete;
 
 private:
@@ -242,6 +246,15 @@ private:
 
     std::shared_ptr<const detail::opened_file> file_;
 };
+
+/// One tensor of a file, which is opened for it: the elements with their shape. Errors: those of reader::open() and
+/// readable::acquire().
+template <class T>
+result<tensor<T>> load(const file_path& path, std::string_view name,
+                       const expected_shape& expected = expected_shape::anything(), const read_options& options = {}) {
+    ZTENSOR_TRY_ASSIGN(const reader file, reader::open(path, options));
+    return file.acquire<T>(name, expected);
+}
 
 /// The content digest of a file of version 2: "xxh3:" or "sha256:" and lower-case digits. It is that of names, shapes,
 /// layouts, attributes, types and of the digest of every component, which are of decoded bytes: the same tensors have

@@ -23,6 +23,8 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
+class expected_shape;
+
 /// No object has more dimensions (SPEC.md section 3.3).
 inline constexpr std::size_t max_rank = 64;
 
@@ -231,6 +233,113 @@ public:
 
 private:
     span<const index_range> ranges_;
+};
+
+/// Rows [first, last) of the outermost dimension, as rows(first, last) makes them: to say so to a load_plan. Not made
+/// of braces, which are always a shape there.
+class row_range {
+public:
+    [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
+    [[nodiscard]] std::uint64_t last() const noexcept { return last_; }
+    friend row_range rows(std::uint64_t first, std::uint64_t last) noexcept;
+
+private:
+    struct key {}; // braces of one or two numbers, or none, make no rows
+    row_range(key, std::uint64_t first, std::uint64_t last) noexcept : first_(first), last_(last) {}
+
+    std::uint64_t first_;
+    std::uint64_t last_;
+};
+/// Rows [first, last), for load_plan::add().
+[[nodiscard]] inline row_range rows(std::uint64_t first, std::uint64_t last) noexcept {
+    return {row_range::key(), first, last};
+}
+
+/// Stands for a dimension of any size: see expected_shape.
+struct any_dimension {
+    explicit any_dimension() = default;
+};
+/// A dimension of any size: `{ztensor::any, 64}`.
+inline constexpr any_dimension any{};
+
+namespace detail {
+
+/// One dimension of an expected_shape.
+class expected_dimension {
+public:
+    template <class Integer, std::enable_if_t<is_integer_element_v<Integer>, int> = 0>
+    expected_dimension(Integer size) noexcept : size_(static_cast<std::uint64_t>(size)) {
+        if constexpr (std::is_signed_v<Integer>) {
+            is_negative_ = size < 0;
+        }
+    }
+    expected_dimension(any_dimension) noexcept : is_any_(true) {}
+
+private:
+    friend class ztensor::expected_shape;
+    std::uint64_t size_ = 0;
+    bool is_negative_ = false;
+    bool is_any_ = false;
+};
+
+} // namespace detail
+
+/// The shape that a caller expects: `{512, 128}`, or `{ztensor::any, 128}` where the first dimension may be of any
+/// size, `{}` for a scalar, or whatever a shape is made of. A call that is given one fails with shape_mismatch where
+/// the tensor has another, and with invalid_argument for a negative dimension or more than 64.
+class expected_shape {
+public:
+    expected_shape() noexcept = default;
+    expected_shape(std::initializer_list<detail::expected_dimension> dimensions) noexcept {
+        for (const detail::expected_dimension& each : dimensions) {
+            if (each.is_any_ && sizes_.rank() < max_rank) {
+                any_ |= std::uint64_t{1} << sizes_.rank();
+            }
+            if (each.is_negative_) {
+                sizes_.push_back(-1);
+            } else {
+                sizes_.push_back(each.size_);
+            }
+        }
+    }
+    expected_shape(shape sizes) noexcept : sizes_(std::move(sizes)) {}
+    template <class Range, std::enable_if_t<detail::is_integer_range_v<Range>, int> = 0>
+    expected_shape(Range&& dimensions) : sizes_(std::forward<Range>(dimensions)) {}
+
+    /// What every shape matches: nothing is expected.
+    [[nodiscard]] static expected_shape anything() noexcept {
+        expected_shape made;
+        made.is_anything_ = true;
+        return made;
+    }
+
+    /// False for what no call takes.
+    [[nodiscard]] bool is_valid() const noexcept { return sizes_.is_valid(); }
+    /// Whether a tensor may have this shape.
+    [[nodiscard]] bool matches(const shape& found) const noexcept {
+        bool is_match = found.rank() == sizes_.rank();
+        for (std::size_t i = 0; is_match && i < sizes_.rank(); ++i) {
+            is_match = (any_ >> i & 1) != 0 || sizes_[i] == found[i];
+        }
+        return is_match || is_anything_;
+    }
+    /// True if every shape matches.
+    [[nodiscard]] bool is_anything() const noexcept { return is_anything_; }
+
+    /// "[any, 768]"
+    friend std::string to_string(const expected_shape& expected) {
+        std::string out = "[";
+        for (std::size_t i = 0; i < expected.sizes_.rank(); ++i) {
+            out += i != 0 ? ", " : "";
+            out += (expected.any_ >> i & 1) != 0 ? "any" : std::to_string(expected.sizes_[i]);
+        }
+        return out + "]";
+    }
+
+private:
+    shape sizes_;
+    std::uint64_t any_ = 0; ///< a bit for each dimension that may be of any size
+    bool is_anything_ = false;
 };
 
 ZTENSOR_COLD inline void shape::push_far(std::uint64_t dimension) noexcept {

@@ -74,20 +74,21 @@ template <class Result, class Function, class... Arguments>
 
 template <class T>
 [[nodiscard]] bool is_of_type(const component_view& component) noexcept {
-    if (std::is_same_v<T, stored_bool> && component.dtype() == dtype::u8 && component.type() == name(dtype::boolean)) {
+    if (std::is_same_v<T, stored_bool> && component.dtype() == dtype::u8 &&
+        component.type().text() == name(dtype::boolean)) {
         return true; // as version 2 has them
     }
-    return component.dtype() == element_traits<T>::storage && component.type() == element_traits<T>::type;
+    return component.dtype() == element_traits<T>::storage && component.type().text() == element_traits<T>::type;
 }
 
 /// Why no type of the list is the component's. Errors: unknown_dtype, unsupported_type.
 [[nodiscard]] ZTENSOR_COLD inline error no_element_type(const component_view& component) noexcept {
-    if (!component.dtype()) {
+    if (!component.dtype().is_known()) {
         return component.check<std::uint8_t>().error();
     }
     return located(component, fail(errc::unsupported_type,
                                    "no C++ type stands for its logical type {}: read it by way of its storage type {}",
-                                   {in_quotes(component.type()), component.dtype_name()}));
+                                   {in_quotes(component.type().text()), component.dtype().text()}));
 }
 
 template <class Result, class Function>

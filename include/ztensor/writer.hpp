@@ -11,13 +11,13 @@
 #include <ztensor/dtype.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +30,8 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+
+class named_elements;
 
 namespace detail {
 
@@ -182,6 +184,18 @@ public:
         return detail::guard_memory([&] { return add(name, dimensions, detail::bools_in_memory(bools), how, about); });
     }
 
+    /// An object of an open file, with its blobs as they are stored where nothing about them changes. Include
+    /// <ztensor/copy.hpp>. Errors: as copy().
+    template <class Object, std::enable_if_t<std::is_same_v<Object, object_view>, int> = 0>
+    result<void> add(const Object& object) {
+        return copy(object, *this);
+    }
+    /// The same under another name.
+    template <class Object, std::enable_if_t<std::is_same_v<Object, object_view>, int> = 0>
+    result<void> add(std::string_view name, const Object& object) {
+        return copy(object, *this, name);
+    }
+
     /// Adds a dense tensor from bytes that are already as the file will hold them, decoded: little-endian.
     /// Errors: as add().
     result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage, bytes_view little_endian,
@@ -260,7 +274,7 @@ public:
                                  const object_attributes& about = {}) & {
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
         return detail::guard_memory([&] {
-            const store typed = how.has_type_ ? how : store(how).type(element_traits<T>::type);
+            const store typed = how.has_type() ? how : store(how).type(element_traits<T>::type);
             return start_stream(name, dimensions, element_traits<T>::storage, typed, about, sizeof(T));
         });
     }
@@ -316,9 +330,31 @@ struct writer_access {
     /// Null where it was moved from.
     [[nodiscard]] static writer_core* core_of(writer& to) noexcept { return to.core_.get(); }
     [[nodiscard]] static writer make(writer_core* core) noexcept { return writer(core); }
+    static result<void> save(writer& out, span<const named_elements> tensors);
 };
 
 } // namespace detail
+
+/// A dense tensor to be saved: `{"w", {2, 3}, elements}`. Borrows the elements, which are those that writer::add()
+/// takes.
+class named_elements {
+public:
+    template <class Elements>
+    named_elements(std::string_view name, const ztensor::shape& dimensions, const Elements& elements, store how = {})
+        : name_(name), shape_(dimensions), elements_(detail::typed_bytes_of(elements)), how_(std::move(how)) {}
+
+private:
+    friend struct detail::writer_access;
+
+    std::string_view name_;
+    ztensor::shape shape_;
+    detail::typed_bytes elements_;
+    store how_;
+};
+
+/// Writes a file of these tensors: all of it, or nothing. Errors: those of writer::create(), add() and finish().
+result<void> save(const file_path& path, std::initializer_list<named_elements> tensors,
+                  const write_options& options = {});
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

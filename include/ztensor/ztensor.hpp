@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // All that .zt files take, in the order of its ranks. json.hpp is among it where nlohmann/json is installed. Files of
-// other formats have headers of their own: import.hpp and reader_set.hpp.
+// other formats, and folders and indices, have a header of their own: import.hpp.
 #ifndef ZTENSOR_ZTENSOR_HPP
 #define ZTENSOR_ZTENSOR_HPP
 
@@ -20,14 +20,16 @@
 #include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <ztensor/array.hpp>
 #include <ztensor/attributes.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/io.hpp>
+#include <ztensor/readable.hpp>
+#include <ztensor/tensor.hpp>
 
 #include <ztensor/component_view.hpp>
 #include <ztensor/object_draft.hpp>

@@ -12,7 +12,6 @@
 #include <ztensor/import.hpp>
 #include <ztensor/json.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/reader_set.hpp>
 
 #include <hdf5.h>
 #include <nlohmann/json.hpp>
@@ -62,7 +61,7 @@ nlohmann::json content_of(const reader& file) {
         const ztensor::shape shape = object.shape();
         const std::vector<std::byte> bytes = data.read_little_endian().value();
         const std::string digest = ztensor::digest_text(ztensor::digest::sha256, bytes);
-        objects.push_back({object.name(), data.dtype_name(), data.type(),
+        objects.push_back({object.name(), data.dtype().text(), data.type().text(),
                            std::vector<std::uint64_t>(shape.begin(), shape.end()),
                            digest.substr(std::string_view("sha256:").size()), attributes_of(object.attributes())});
     }
@@ -151,7 +150,7 @@ TEST_CASE("every HDF5 file that h5py wrote holds what h5py reads in it") {
         const nlohmann::json expected = nlohmann::json::parse(description);
         CAPTURE(path.replace_extension().string());
         for (const ztensor::io_mode mode : {ztensor::io_mode::automatic, ztensor::io_mode::positional}) {
-            const auto file = open_any(path, read_options().mode(mode).hdf5());
+            const auto file = open_any(path, read_options().mode(mode).importer(ztensor::hdf5()));
             REQUIRE(support::outcome(file) == "ok");
             const nlohmann::json found = content_of(*file);
             CHECK(found["objects"] == expected["objects"]);
@@ -195,7 +194,7 @@ TEST_CASE("contiguous elements of an HDF5 file are viewed where they lie, others
 TEST_CASE("parts of chunked elements are the same as those of all") {
     const reader file = open_hdf5(corpus() / "storage.h5").value();
     const std::vector<double> all = file.read<double>("deep").value(); // 3 x 4 x 5 x 6
-    CHECK(file.read_rows<double>("deep", 1, 3).value() == std::vector<double>(all.begin() + 120, all.end()));
+    CHECK(file["deep"].rows(1, 3).read<double>().value() == std::vector<double>(all.begin() + 120, all.end()));
     std::vector<double> box;
     for (std::size_t a = 1; a < 3; ++a) {
         for (std::size_t b = 2; b < 4; ++b) {
@@ -206,7 +205,7 @@ TEST_CASE("parts of chunked elements are the same as those of all") {
             }
         }
     }
-    CHECK(file.read_slice<double>("deep", {{1, 3}, {2, 4}, {0, 5}, {3, 5}}).value() == box);
+    CHECK(file["deep"].slice({{1, 3}, {2, 4}, {0, 5}, {3, 5}}).read<double>().value() == box);
 
     const ztensor::component_view data = file["deep"].data().value();
     std::vector<std::byte> bytes(data.stored_bytes());
@@ -249,10 +248,11 @@ TEST_CASE("without the adaptor HDF5 and Keras archives are refused by what they 
         REQUIRE(refusal(refused) == errc::foreign_file);
         CHECK(std::string(refused.error().what()).find("HDF5 file") != std::string::npos);
         CHECK(std::string(refused.error().what()).find("ztensor/hdf5.hpp") != std::string::npos);
-        CHECK(open_any(corpus() / name, read_options().hdf5()).value().size() > 0);
+        CHECK(open_any(corpus() / name, read_options().importer(ztensor::hdf5())).value().size() > 0);
     }
-    CHECK(refusal(ztensor::reader_set::open(corpus() / "types.h5")) == errc::foreign_file);
-    CHECK(ztensor::reader_set::open(corpus() / "types.h5", read_options().hdf5()).value().contains("scalar"));
+    CHECK(refusal(ztensor::open_any(corpus() / "types.h5")) == errc::foreign_file);
+    CHECK(
+        ztensor::open_any(corpus() / "types.h5", read_options().importer(ztensor::hdf5())).value().contains("scalar"));
     CHECK(refusal(open_hdf5("tests/corpus/foreign/npy/f32.npy")) == errc::foreign_file);
     CHECK(refusal(open_hdf5("tests/corpus/hdf5/no_such.h5")) == errc::file_not_found);
     CHECK(refusal(open_hdf5(nullptr, "x.h5")) == errc::invalid_argument);

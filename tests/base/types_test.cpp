@@ -7,9 +7,9 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <array>
 #include <complex>

@@ -78,11 +78,11 @@ std::vector<opened_kind> all_kinds(std::size_t index_bytes) {
     for (opened_kind& each : all) {
         const auto* const bytes = static_cast<const unsigned char*>(static_cast<const void*>(each.file.data()));
         const ztensor::reader file = ztensor::reader::from_bytes(each.file).value();
-        const bool has_magic = bytes[each.file.size() - 1] == '0' && file.generation() != ztensor::generation::v2;
-        const std::size_t footer = file.generation() == ztensor::generation::v2 ? 40 : has_magic ? 16 : 8;
+        const bool has_magic = bytes[each.file.size() - 1] == '0' && file.version() != ztensor::version::v2;
+        const std::size_t footer = file.version() == ztensor::version::v2 ? 40 : has_magic ? 16 : 8;
         each.index_bytes = static_cast<std::size_t>(file.manifest_bytes());
         each.index_begin = each.file.size() - footer - each.index_bytes;
-        if (file.generation() == ztensor::generation::v2) { // its footer says where
+        if (file.version() == ztensor::version::v2) { // its footer says where
             each.index_begin = 0;
             for (std::size_t i = 8; i-- > 0;) {
                 each.index_begin = each.index_begin << 8 | bytes[each.file.size() - 40 + i];

@@ -323,8 +323,8 @@ TEST_CASE("JSON goes through a file and comes back the same") {
 }
 
 TEST_CASE("attributes of every generation become JSON") {
-    using ztensor::generation;
-    for (const generation each : {generation::v1_0, generation::v1_1, generation::v1_2}) {
+    using ztensor::version;
+    for (const ztensor::version each : {version::v1_0, version::v1_1, version::v1_2}) {
         CAPTURE(name(each));
         const ztensor::reader file =
             ztensor::reader::from_bytes(
@@ -334,7 +334,7 @@ TEST_CASE("attributes of every generation become JSON") {
     }
     const ztensor::reader oldest =
         ztensor::reader::from_bytes(
-            to_vector(support::sample(generation::v0_1).object("custom", cbor::chunked({"a", "b"})).file()))
+            to_vector(support::sample(version::v0_1).object("custom", cbor::chunked({"a", "b"})).file()))
             .value();
     CHECK(to_json(oldest.find("w").value().attributes()).value() == json({{"custom", "ab"}}));
 }

@@ -62,7 +62,7 @@ FIRST = {
     "import/shared": "safetensors gguf onnx foreign_corpus",
     "import/strided": "numpy pt foreign_corpus",
     "import/onnx_tensor": "onnx foreign_corpus",
-    "import/model_folders": "reader_set",
+    "import/model_folders": "joined_readers",
 }
 # Templates that nobody uses in the header alone.
 INSTANCES = {

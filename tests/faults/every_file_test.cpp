@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Files of every format, generation and layout, and all that can be done with one: wherever a read fails or memory runs
-// out, the call that met it says so, and any other says what it says elsewhere.
+// Files of every format, generation and layout, and all that can be done with one: wherever a read fails or
+// memory runs out, the call that met it says so, and any other says what it says elsewhere.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/counted_memory.hpp"
@@ -80,12 +80,12 @@ result<void> with_each_object(const reader& file, const Work& work) {
 template <class T>
 result<void> read_sparse(const object_view& object) {
     first_fault faults;
-    if (object.known_format() == ztensor::format::sparse_csr) {
+    if (object.format() == ztensor::format::sparse_csr) {
         faults.take(done(ztensor::csr_view<T>::read(object)));
         faults.take(done(ztensor::csr_view<T, std::uint32_t>::read(object)));
         faults.take(done(ztensor::csr_view<T>::from_rows(object, 0, 1)));
         faults.take(ztensor::csr_view<T>::from(object).and_then([](const auto& rows) { return done(rows.to_coo()); }));
-    } else if (object.known_format() == ztensor::format::sparse_coo) {
+    } else if (object.format() == ztensor::format::sparse_coo) {
         faults.take(done(ztensor::coo_view<T>::read(object)));
         faults.take(done(ztensor::coo_view<T, std::int32_t>::read(object)));
         faults.take(ztensor::coo_view<T>::from(object).and_then([](const auto& all) { return done(all.to_csr()); }));
@@ -156,7 +156,7 @@ const named_work all_works[] = {
      }},
     {"read a part",
      [](const reader& file, const targets&) {
-         return with_each_object(file, [](const object_view& each) { return done(each.read_rows<float>(0, 1)); });
+         return with_each_object(file, [](const object_view& each) { return done(each.rows(0, 1).read<float>()); });
      }},
     {"read sparse floats",
      [](const reader& file, const targets&) { return with_each_object(file, read_sparse<float>); }},

@@ -15,7 +15,6 @@
 #include <ztensor/json.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/pieces.hpp>
-#include <ztensor/reader_set.hpp>
 #include <ztensor/visit.hpp>
 #include <ztensor/ztensor.hpp>
 
@@ -54,7 +53,7 @@ struct place {
         write(changed, "tensor that is changed, called at length", "raw");
         files = {first, second};
         opened = reader::open(first, alone).value();
-        set = ztensor::reader_set::open(files, alone).value();
+        set = ztensor::open_any(files, alone).value();
         some.set("a list of numbers", std::vector<int>{1, 2, 3}).set("a key that takes memory", "a text that does");
         draft =
             ztensor::object_draft("a format of one's own, at length", {3000}).component("a role that is long", floats);
@@ -73,7 +72,7 @@ struct place {
     std::filesystem::path first, second, changed, all;
     std::vector<std::filesystem::path> files;
     reader opened;
-    ztensor::reader_set set;
+    ztensor::reader set;
     ztensor::attributes some;
     ztensor::object_draft draft{"dense", {1}};
     std::vector<float> room = std::vector<float>(3000);
@@ -127,19 +126,19 @@ const named_call calls[] = {
              ztensor::component_pieces::open_as(at.opened.find(at.name)->data().value(), ztensor::dtype::f16));
      }},
     {"a part of elements",
-     [](place& at) { return done(at.opened.find(at.name)->data().value().read_part<float>(1, 2, 30)); }},
+     [](place& at) { return done(at.opened.find(at.name)->data().value().part(1, 2, 30).read<float>()); }},
     {"strict reading", [](place& at) { return done(reader::open(at.first, ztensor::read_options(alone).strict())); }},
     {"any file", [](place& at) { return done(ztensor::open_any(at.first, alone)); }},
-    {"a set of a list", [](place& at) { return done(ztensor::reader_set::open(at.files, alone)); }},
+    {"a set of a list", [](place& at) { return done(ztensor::open_any(at.files, alone)); }},
     {"a set of two",
      [](place& at) {
-         return done(ztensor::reader_set::open({at.first, at.second}, alone));
+         return done(ztensor::open_any({at.first, at.second}, alone));
      }},
-    {"a set of a file", [](place& at) { return done(ztensor::reader_set::open(at.first, alone)); }},
+    {"a set of a file", [](place& at) { return done(ztensor::open_any(at.first, alone)); }},
     {"a set of readers",
      [](place& at) {
          auto readers = without_failures([&] { return std::vector<reader>{at.opened}; });
-         return done(ztensor::reader_set::of(std::move(readers)));
+         return done(ztensor::reader::join(std::move(readers)));
      }},
     {"in a set", [](place& at) { return done(at.set.find(at.name)); }},
     {"not in a set",
@@ -147,7 +146,7 @@ const named_call calls[] = {
          const auto found = at.set.find("a name that is in none of the files of the set");
          return support::refusal(found) == errc::object_not_found ? result<void>() : done(found);
      }},
-    {"where in a set", [](place& at) { return done(at.set.shard_of(at.name)); }},
+    {"where in a set", [](place& at) { return done(at.set.file_of(at.name)); }},
     {"texts of an attribute",
      [](place& at) { return done(at.opened.attributes().array<std::string>("several texts, one after the other")); }},
     {"items of an attribute",
@@ -230,7 +229,7 @@ const named_call calls[] = {
      }},
     {"a plan across files",
      [](place& at) {
-         auto plan = without_failures([&] { return ztensor::set_plan(at.set); });
+         auto plan = without_failures([&] { return ztensor::load_plan(at.set); });
          plan.add(at.name, at.room);
          return done(plan.run(ztensor::load_options().threads(1)));
      }},

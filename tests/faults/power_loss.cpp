@@ -58,7 +58,7 @@ result<void> create(os_calls& os, const write_options& options, std::uint64_t se
     }
     const std::vector<float> floats = {1, 2, static_cast<float>(seed)};
     const std::vector<std::int32_t> alike(1000, 7);
-    result<void> done = out->add("a", {3}, floats, ztensor::store().digest(digest_for(options.version_)));
+    result<void> done = out->add("a", {3}, floats, ztensor::store().digest(digest_for(options.version())));
     done = done ? out->add("b", {5 + seed % 700}, some_bytes(5 + seed % 700, seed)) : std::move(done);
     done = done ? out->add("z", {1000}, alike, ztensor::store().zstd(1)) : std::move(done);
     return done ? out->finish() : done;
@@ -83,7 +83,7 @@ result<void> edit(os_calls& os, const write_options& options, std::uint64_t seed
     ztensor::editor edited = ztensor::detail::editor_access::make(made->release());
     result<void> done =
         edited.replace("a", {3}, std::vector<float>{7, 8, 9}, ztensor::store().digest(ztensor::digest::crc32c));
-    if (done && options.publish_ == publish_mode::in_place) {
+    if (done && options.publish() == publish_mode::in_place) {
         done = edited.replace("b", {5 + seed % 700}, some_bytes(5 + seed % 700, seed + 1));
         done = done ? edited.replace("a", {3}, std::vector<float>{-7, -8, -9},
                                      ztensor::store().digest(ztensor::digest::crc32c))
@@ -350,12 +350,12 @@ std::vector<scenario> scenarios(std::uint64_t seed) {
     std::vector<scenario> all;
     using change_of = result<void> (*)(os_calls&, const write_options&, std::uint64_t);
     const auto list = [&](const char* name, change_of change, scenario like, const write_options& options) {
-        like.name = name + std::string(name_of(options.version_)) +
-                    (options.sync_ == sync_level::durable ? " durable" : " atomic") +
+        like.name = name + std::string(name_of(options.version())) +
+                    (options.sync() == sync_level::durable ? " durable" : " atomic") +
                     (like.has_unnamed_files ? "" : ", named") +
                     (like.most_moved == memory_disk::never ? "" : ", in short writes") + ", seed " +
                     std::to_string(seed);
-        like.sync = options.sync_;
+        like.sync = options.sync();
         like.run = [=](os_calls& os) { return change(os, options, seed); };
         all.push_back(std::move(like));
     };

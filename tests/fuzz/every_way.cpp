@@ -88,7 +88,7 @@ ztensor::load_options one_thread() {
 
 template <class T>
 void ask_for_parts(const component_view& component, const outcome& whole) {
-    const outcome one = of(component.read_part<T>(0, 1, 1));
+    const outcome one = of(component.part(0, 1, 1).read<T>());
     if (!may_hide_from_parts(whole)) {
         require_same(whole, one, "the only part is the whole");
     }
@@ -97,8 +97,8 @@ void ask_for_parts(const component_view& component, const outcome& whole) {
         return;
     }
     const std::uint64_t middle = count - count / 3;
-    outcome joined = of(component.read_part<T>(0, middle, count));
-    const outcome rest = of(component.read_part<T>(middle, count, count));
+    outcome joined = of(component.part(0, middle, count).read<T>());
+    const outcome rest = of(component.part(middle, count, count).read<T>());
     joined.bytes.insert(joined.bytes.end(), rest.bytes.begin(), rest.bytes.end());
     joined.code = joined.code ? joined.code : rest.code;
     require_same(whole, joined, "the parts are the whole");
@@ -197,16 +197,15 @@ void ask_for_dense(const ztensor::reader& file, const object_view& object) {
         ranges.push_back({size / 3, size - size / 4});
     }
     const outcome expected = picked<T>(whole, shape, ranges);
-    require_same(expected, of(object.read_slice<T>(ztensor::slice(ranges))), "a slice is of the whole");
+    require_same(expected, of(object.slice(ztensor::slice(ranges)).template read<T>()), "a slice is of the whole");
     std::vector<T> memory(expected.bytes.size() / sizeof(T));
-    const auto report =
-        ztensor::load_plan(file).add_slice(object.name(), ztensor::slice(ranges), memory).run(one_thread());
+    const auto report = ztensor::load_plan(file).add(object.slice(ztensor::slice(ranges)), memory).run(one_thread());
     require_same(expected, of(report, memory), "a plan gives the slice");
     for (std::size_t i = 1; i < ranges.size(); ++i) {
         ranges[i] = {0, shape[i]};
     }
     if (shape.rank() != 0) {
-        require_same(picked<T>(whole, shape, ranges), of(object.read_rows<T>(ranges[0].begin, ranges[0].end)),
+        require_same(picked<T>(whole, shape, ranges), of(object.rows(ranges[0].begin, ranges[0].end).read<T>()),
                      "rows are of the whole");
     }
 }

@@ -35,7 +35,7 @@ constexpr exported_to formats[] = {
 void compare(const ztensor::reader& before, const ztensor::reader& after, bool is_converted, bool is_one_alone) {
     std::size_t dense = 0;
     for (const ztensor::object_view object : before) {
-        if (object.known_format() != ztensor::format::dense || (is_one_alone && dense != 0)) {
+        if (object.format() != ztensor::format::dense || (is_one_alone && dense != 0)) {
             continue;
         }
         ++dense;
@@ -70,7 +70,7 @@ void fuzzing::try_input(ztensor::bytes_view input) {
     const bool takes_all = input.size() % 2 == 0, converts = input.size() % 5 == 0;
     auto options = ztensor::export_options().sync(ztensor::sync_level::none).attributes(takes_all);
     if (!takes_all) {
-        options.select([](const ztensor::object_view& each) { return each.known_format() == ztensor::format::dense; });
+        options.select([](const ztensor::object_view& each) { return each.format() == ztensor::format::dense; });
     }
     if (converts) {
         options.floats_as(ztensor::dtype::f32);

@@ -40,8 +40,7 @@ private:
 };
 
 constexpr std::string_view index_types[] = {"u64", "i64", "u32", "i32", "u16", "i16", "u8", "i8", "f32", "bool"};
-constexpr ztensor::generation generations[] = {ztensor::generation::v1_2, ztensor::generation::v1_1,
-                                               ztensor::generation::v1_0};
+constexpr ztensor::version generations[] = {ztensor::version::v1_2, ztensor::version::v1_1, ztensor::version::v1_0};
 
 } // namespace
 

@@ -6,7 +6,7 @@
 #include "fuzz/work_file.hpp"
 
 #include <ztensor/import.hpp>
-#include <ztensor/reader_set.hpp>
+#include <ztensor/load_plan.hpp>
 #include <ztensor/writer.hpp>
 
 #include <filesystem>
@@ -38,8 +38,8 @@ const fuzzing::work_file& folder_of_shards() {
     return made;
 }
 
-void load(const ztensor::reader_set& set) {
-    ztensor::set_plan plan(set);
+void load(const ztensor::reader& set) {
+    ztensor::load_plan plan(set);
     std::vector<std::vector<std::byte>> memory;
     memory.reserve(most_objects);
     std::vector<ztensor::object_view> planned;
@@ -70,11 +70,11 @@ void fuzzing::try_input(ztensor::bytes_view input) {
     folder.write(name, input);
     const auto options = small_limits();
     const auto alone = ztensor::open_any(folder.folder() / "f.zt", options);
-    const auto set = is_index ? ztensor::reader_set::open(folder.folder() / name, options)
-                              : ztensor::reader_set::open({ztensor::file_path(folder.folder() / "1.zt"),
-                                                           ztensor::file_path(folder.folder() / "2.zt"),
-                                                           ztensor::file_path(folder.folder() / "f.zt")},
-                                                          options);
+    const auto set = is_index ? ztensor::open_any(folder.folder() / name, options)
+                              : ztensor::open_any({ztensor::file_path(folder.folder() / "1.zt"),
+                                                   ztensor::file_path(folder.folder() / "2.zt"),
+                                                   ztensor::file_path(folder.folder() / "f.zt")},
+                                                  options);
     if (!set) {
         require(!set.error().what().empty(), "a refusal says why");
         const bool has_new_names = alone.has_value() && !alone->contains("a") && !alone->contains("b");
@@ -82,14 +82,14 @@ void fuzzing::try_input(ztensor::bytes_view input) {
                 std::string(set.error().what()));
     } else {
         std::size_t objects = 0;
-        for (const ztensor::reader& shard : set->shards()) {
+        for (const ztensor::reader& shard : set->files()) {
             objects += shard.size();
         }
         require(set->size() == objects, "all objects of all files are there");
         for (const ztensor::object_view& object : *set) {
             const auto found = set->find(object.name());
             require(found.has_value() && found->name() == object.name(), "an object is found under its name");
-            require(set->shard_of(object.name()).value() < set->shards().size(), "it is in one of the shards");
+            require(set->file_of(object.name()).value() < set->files().size(), "it is in one of the shards");
         }
         load(*set);
     }

@@ -91,7 +91,7 @@ void walk_component(ztensor::bytes_view content, const ztensor::component_view& 
     require(!singles || is_too_large || (doubles && singles->size() == doubles->size()),
             "what converts to float converts to double");
     const auto verified = component.verify();
-    require(!verified || *verified != ztensor::digest_state::absent || !component.has_digest(),
+    require(!verified || *verified != ztensor::digest_state::absent || !component.digest().is_present(),
             "a digest that is there is looked at");
 }
 
@@ -102,18 +102,18 @@ void read_parts(const ztensor::object_view& object) {
     if (shape.rank() == 0 || shape[0] == 0) {
         return;
     }
-    const auto rows = object.read_rows<T>(0, shape[0]);
+    const auto rows = object.rows(0, shape[0]).read<T>();
     const bool is_one_for_each = whole && whole->size() == object.element_count(); // several may share a byte
     require(!is_one_for_each || (rows && are_same(*rows, *whole)), "all rows are the whole");
-    static_cast<void>(object.read_rows<T>(shape[0] / 2, shape[0]));
+    static_cast<void>(object.rows(shape[0] / 2, shape[0]).read<T>());
     std::vector<ztensor::index_range> ranges;
     for (const std::uint64_t size : shape) {
         ranges.push_back({size / 3, size - size / 4});
     }
-    const auto part = object.read_slice<T>(ztensor::slice(ranges));
+    const auto part = object.slice(ztensor::slice(ranges)).template read<T>();
     require(!part || !whole || part->size() <= whole->size(), "a slice is no larger than the whole");
     ranges.back().end += 1 + shape[0];
-    static_cast<void>(object.read_slice<T>(ztensor::slice(ranges)));
+    static_cast<void>(object.slice(ztensor::slice(ranges)).template read<T>());
 }
 
 /// All dense objects by one plan, in bytes: it gives what read gives, or says why not.

@@ -12,8 +12,8 @@
 #include "support/watched_source.hpp"
 
 #include <ztensor/import.hpp>
+#include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/reader_set.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -448,32 +448,32 @@ TEST_CASE("what is wrong with a header of safetensors is told, be it written pla
 
 TEST_CASE("of a set of files all that is wrong is told, as far as anyone will read") {
     using namespace built_foreign;
-    using ztensor::reader_set;
+    using ztensor::reader;
     const auto of = [](const char* name) {
         return open_as("1.safetensors", support::safetensors_file({{name, {1}}})).value();
     };
-    CHECK(refusal(reader_set::of({of("a"), of("a")})) == errc::duplicate_key);
-    const reader_set set = reader_set::of({of("a"), of("b")}).value();
+    CHECK(refusal(reader::join({of("a"), of("a")})) == errc::duplicate_key);
+    const reader set = reader::join({of("a"), of("b")}).value();
     std::vector<float> into(1);
-    ztensor::set_plan one(set);
+    ztensor::load_plan one(set);
     one.add("b", into);
     CHECK(outcome(one.run()) == "ok"); // of the other file nothing
     const auto cancel = [](const ztensor::load_progress&) { return false; };
     CHECK(refusal(one.run(ztensor::load_options().threads(1).progress(cancel))) == errc::cancelled);
-    ztensor::set_plan plan(set);
-    plan.add_as("c", into).add_rows("d", 0, 1, into);
+    ztensor::load_plan plan(set);
+    plan.add_as("c", into).add("d", ztensor::rows(0, 1), into);
     for (int i = 0; i < 150; ++i) {
         plan.add(std::to_string(i), into);
     }
     const auto missing = plan.run();
     REQUIRE(refusal(missing) == errc::object_not_found);
-    CHECK(missing.error().what().find("152 things") != std::string::npos);
+    CHECK(missing.error().what().find("152 of 152 tensors") != std::string::npos);
     CHECK(missing.error().what().find("and 52 more") != std::string::npos);
     const support::temp_dir folder;
-    CHECK(refusal(reader_set::open(folder / "nowhere")) == errc::file_not_found);
+    CHECK(refusal(ztensor::open_any(folder / "nowhere")) == errc::file_not_found);
     support::write_file(folder / "x.safetensors", "broken");
-    CHECK_FALSE(reader_set::open(folder / "x.safetensors" / "y")); // below what is no folder
-    const auto broken = reader_set::open(folder.path());
+    CHECK_FALSE(ztensor::open_any(folder / "x.safetensors" / "y")); // below what is no folder
+    const auto broken = ztensor::open_any(folder.path());
     REQUIRE_FALSE(broken);
     CHECK(broken.error().path().find("x.safetensors") != std::string::npos);
 }

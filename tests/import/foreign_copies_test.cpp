@@ -76,7 +76,7 @@ TEST_CASE("whatever another package wrote is the same in a .zt file that it is c
             REQUIRE(there.size() == object.size());
             for (const ztensor::component_view component : object) {
                 const ztensor::component_view same = there.component(component.role()).value();
-                CHECK(same.dtype_name() == component.dtype_name());
+                CHECK(same.dtype().text() == component.dtype().text());
                 CHECK(same.type() == component.type());
                 const auto expected = component.read_little_endian();
                 CHECK(same.read_little_endian().value() == expected.value());

@@ -9,7 +9,6 @@
 #include "support/temp_dir.hpp"
 
 #include <ztensor/import.hpp>
-#include <ztensor/reader_set.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -403,8 +402,8 @@ TEST_CASE("opening a model in many files takes at most four times their headers 
         std::uint64_t index_bytes = 0;
         std::size_t objects = 0;
         const std::size_t most = support::measure_memory([&] {
-                                     auto set = ztensor::reader_set::open(roots[which]);
-                                     for (const ztensor::reader& file : set.value().shards()) {
+                                     auto set = ztensor::open_any(roots[which]);
+                                     for (const ztensor::reader& file : set.value().files()) {
                                          index_bytes += file.manifest_bytes();
                                          objects += file.size();
                                      }

@@ -8,7 +8,6 @@
 
 #include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/reader_set.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -129,16 +128,16 @@ TEST_CASE("the first of several GGUF files opens all of them as one model") {
 TEST_CASE("a folder or a list of the parts of a GGUF model is that model, once") {
     const support::temp_dir folder;
     write_parts(folder);
-    const auto by_folder = ztensor::reader_set::open(folder.path());
-    const auto by_list = ztensor::reader_set::open(std::vector<std::filesystem::path>{
+    const auto by_folder = ztensor::open_any(folder.path());
+    const auto by_list = ztensor::open_any(std::vector<std::filesystem::path>{
         folder / "m-00001-of-00003.gguf", folder / "m-00002-of-00003.gguf", folder / "m-00003-of-00003.gguf"});
     for (const auto* each : {&by_folder, &by_list}) {
         REQUIRE(outcome(*each) == "ok");
-        REQUIRE((*each)->shards().size() == 1);
-        check_model((*each)->shards()[0]);
+        REQUIRE((*each)->files().size() == 1);
+        check_model((*each)->files()[0]);
     }
     std::filesystem::remove(folder / "m-00002-of-00003.gguf");
-    const auto with_gap = ztensor::reader_set::open(folder.path());
+    const auto with_gap = ztensor::open_any(folder.path());
     CHECK(refusal(with_gap) == errc::shard_missing);
     CHECK((with_gap || says(with_gap.error().sentence(), "part 2 of 3, \"m-00002-of-00003.gguf\"")));
 }
@@ -147,9 +146,9 @@ TEST_CASE("GGUF files that are only called like parts are opened each") {
     const support::temp_dir folder;
     support::write_file(folder / "m-00001-of-00002.gguf", gguf_file().floats("a", {1}).content());
     support::write_file(folder / "m-00002-of-00002.gguf", gguf_file().floats("b", {2}).content());
-    const auto set = ztensor::reader_set::open(folder.path());
+    const auto set = ztensor::open_any(folder.path());
     REQUIRE(outcome(set) == "ok");
-    CHECK(set->shards().size() == 2);
+    CHECK(set->files().size() == 2);
     CHECK(set->find("b").value().read<float>().value() == std::vector<float>{2});
 }
 
@@ -230,12 +229,12 @@ TEST_CASE("a number that a fork had for other blocks than ggml has is not taken 
     };
     const auto of_ggml = open(36);
     REQUIRE(outcome(of_ggml) == "ok");
-    CHECK(of_ggml->find("large").value().format() == "gguf.q2_0/1");
+    CHECK(of_ggml->find("large").value().format().text() == "gguf.q2_0/1");
     CHECK(of_ggml->find("large").value().read_as<float>().value() == std::vector<float>(4096, -0.0F));
     const auto of_fork = open(34);
     REQUIRE(outcome(of_fork) == "ok");
     for (const char* const name : {"small", "large"}) {
-        CHECK(of_fork->find(name).value().format() == "gguf.type_42/1");
+        CHECK(of_fork->find(name).value().format().text() == "gguf.type_42/1");
         CHECK(refusal(of_fork->find(name).value().read_as<float>()) == errc::unsupported_format);
     }
     CHECK(of_fork->find("large").value().component("data").value().stored_bytes() == 34 * 32);

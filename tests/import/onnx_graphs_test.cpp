@@ -10,10 +10,10 @@
 #include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
 
+#include <ztensor/format.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -25,7 +25,7 @@ TEST_CASE("a word in chunks is the word, however long it is") {
             file.component("dtype", chunks).component("note", cbor::text("behind it"));
             file.object(word, cbor::null).root_map().add(chunks, cbor::number(1));
             const ztensor::reader opened = support::opened(file.file());
-            CHECK(support::data_of(opened).dtype_name() == word);
+            CHECK(support::data_of(opened).dtype().text() == word);
             CHECK(support::data_of(opened).stored_bytes() == 8);
         }
     }

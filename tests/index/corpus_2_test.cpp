@@ -46,9 +46,9 @@ std::string lines_of(const ztensor::reader& file) {
             dimensions += (dimensions.empty() ? "" : ", ") + std::to_string(each);
         }
         for (const ztensor::component_view part : object) {
-            lines.insert(std::string(object.name()) + ' ' + std::string(object.format()) + " [" + dimensions + "] " +
-                         std::string(part.role()) + ' ' + std::string(part.dtype_name()) + ' ' +
-                         (part.has_type() ? std::string(part.type()) : "-") + ' ' +
+            lines.insert(std::string(object.name()) + ' ' + std::string(object.format().original()) + " [" +
+                         dimensions + "] " + std::string(part.role()) + ' ' + std::string(part.dtype().text()) + ' ' +
+                         (part.type().is_present() ? std::string(part.type().text()) : "-") + ' ' +
                          describe::sha256(ztensor::bytes_view(part.read<std::byte>().value())) + '\n');
         }
     }
@@ -87,7 +87,7 @@ TEST_CASE("every valid file of version 2 is described as an independent decoder 
         CAPTURE(entry.path());
         std::ifstream in(std::filesystem::path(entry.path()).replace_extension(".json"));
         const ztensor::reader file = ztensor::reader::open(entry.path()).value();
-        CHECK(file.generation() == ztensor::generation::v2);
+        CHECK(file.version() == ztensor::version::v2);
         CHECK(nlohmann::json::parse(describe::file(file).dump()) == nlohmann::json::parse(in));
         ++files;
     }

@@ -34,10 +34,10 @@ using walking::mebibyte;
 using walking::open_and_walk;
 using ztensor::bytes_view;
 using ztensor::dtype;
-using ztensor::generation;
 using ztensor::reader;
 using ztensor::result;
 using ztensor::shape;
+using ztensor::version;
 namespace cbor = support::cbor;
 using walking::on_little_stack;
 using walking::outcome;
@@ -150,7 +150,7 @@ TEST_CASE("an index that changes after it was validated changes nothing") {
     byte_vector content = support::to_vector(sample().file());
     const reader file = reader::from_bytes(bytes_view(content)).value();
     std::fill(content.begin() + 72, content.end(), std::byte{0xff}); // all behind the blob
-    CHECK(file.version() == "1.2.0");
+    CHECK(file.version().original() == "1.2.0");
     CHECK(file.find("w")->shape() == ztensor::shape{2});
     CHECK(file.read<float>("w").value() == std::vector<float>{1, 2});
 }
@@ -248,14 +248,14 @@ speller::pairs spelled_attributes(speller& spell, const std::string& name) {
 }
 
 /// An index of one object of each name: the numbers 1 and 2, of shape [1, 2], at offset 64.
-bytes spelled_index(speller& spell, generation from) {
-    const std::string dtype = from <= generation::v1_0 ? "float32" : "f32";
+bytes spelled_index(speller& spell, ztensor::version from) {
+    const std::string dtype = from <= version::v1_0 ? "float32" : "f32";
     speller::pairs objects;
     std::vector<bytes> tensors;
     for (const std::string& name : spelled_names) {
         const bytes shape = spell.array({spell.number(1), spell.number(2)});
         speller::pairs attributes = spelled_attributes(spell, name);
-        if (from == generation::v0_1) {
+        if (from == version::v0_1) {
             speller::pairs fields = {{"name", spell.text(name)},      {"offset", spell.number(64)},
                                      {"size", spell.number(8)},       {"dtype", spell.text(dtype)},
                                      {"layout", spell.text("dense")}, {"shape", shape},
@@ -269,19 +269,19 @@ bytes spelled_index(speller& spell, generation from) {
                                     {"encoding", spell.text("raw")},
                                     {"digest", spell.text("crc32c:28c0c9b1")}};
         speller::pairs object = {{"shape", shape}, {"format", spell.text("dense")}};
-        (from == generation::v1_0 ? object : component).emplace_back("dtype", spell.text(dtype));
+        (from == version::v1_0 ? object : component).emplace_back("dtype", spell.text(dtype));
         object.emplace_back("components", spell.map({{"data", spell.map_and_more(component)}}));
-        if (from != generation::v1_0) { // which has none
+        if (from != version::v1_0) { // which has none
             object.emplace_back("attributes", spell.map(attributes));
         }
         objects.emplace_back(name, spell.map_and_more(object));
     }
-    if (from == generation::v0_1) {
+    if (from == version::v0_1) {
         return spell.array(tensors);
     }
     return spell.map_and_more({{"version", spell.text(support::version_text(from))},
                                {"attributes", spell.map(spelled_attributes(spell, "all"))},
-                               {from == generation::v1_0 ? "tensors" : "objects", spell.map(objects)}});
+                               {from == version::v1_0 ? "tensors" : "objects", spell.map(objects)}});
 }
 
 bool has_spelled_attributes(ztensor::attributes_view attributes, const std::string& name) {
@@ -290,20 +290,20 @@ bool has_spelled_attributes(ztensor::attributes_view attributes, const std::stri
 }
 
 /// What is wrong with the file of that index; "" if nothing.
-std::string spelling_fault(const result<reader>& file, generation from) {
+std::string spelling_fault(const result<reader>& file, ztensor::version from) {
     if (!file) {
         return file.error().what();
     }
-    if (file->generation() != from || file->size() != std::size(spelled_names) ||
-        (from != generation::v0_1 && !has_spelled_attributes(file->attributes(), "all"))) {
+    if (file->version() != from || file->size() != std::size(spelled_names) ||
+        (from != version::v0_1 && !has_spelled_attributes(file->attributes(), "all"))) {
         return "the file";
     }
     for (const std::string& name : spelled_names) {
         const result<ztensor::object_view> object = file->find(name);
-        if (!object || object->shape() != ztensor::shape{1, 2} || object->format() != "dense") {
+        if (!object || object->shape() != ztensor::shape{1, 2} || object->format().text() != "dense") {
             return "object " + name;
         }
-        if (from != generation::v1_0 && !has_spelled_attributes(object->attributes(), name)) {
+        if (from != version::v1_0 && !has_spelled_attributes(object->attributes(), name)) {
             return "the attributes of " + name;
         }
         if (object->read<float>().value_or(std::vector<float>()) != std::vector<float>{1, 2}) {
@@ -317,7 +317,7 @@ std::string spelling_fault(const result<reader>& file, generation from) {
 
 TEST_CASE("an index reads the same in any well-formed spelling") {
     const bytes numbers = support::little_endian(0x3f800000, 4) + support::little_endian(0x40000000, 4);
-    for (const generation from : {generation::v0_1, generation::v1_0, generation::v1_1, generation::v1_2}) {
+    for (const ztensor::version from : {version::v0_1, version::v1_0, version::v1_1, version::v1_2}) {
         for (unsigned seed = 0; seed < 300; ++seed) {
             speller spell(seed);
             const bytes content = sample(from).blobs({numbers}).file_of(spelled_index(spell, from));

@@ -32,11 +32,11 @@ using support::sample;
 using walking::mebibyte;
 using ztensor::bytes_view;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::read_options;
 using ztensor::reader;
 using ztensor::result;
 using ztensor::shape;
+using ztensor::version;
 namespace cbor = support::cbor;
 using walking::on_little_stack;
 

@@ -42,10 +42,10 @@ nlohmann::json describe_file(const ztensor::reader& file) {
 }
 
 ztensor::format_version own_version(const ztensor::reader& file) {
-    switch (file.generation()) {
-    case ztensor::generation::v0_1:
+    switch (file.version().known().value()) {
+    case ztensor::version::v0_1:
         return ztensor::format_version::v0_1;
-    case ztensor::generation::v1_1:
+    case ztensor::version::v1_1:
         return ztensor::format_version::v1_1;
     default:
         return ztensor::format_version::v1_2;
@@ -119,7 +119,7 @@ TEST_CASE("golden files marked so keep every value when they are written anew") 
                 CHECK(twin.dtype() == component.dtype());
                 CHECK(twin.type() == component.type());
                 CHECK(twin.encoding() == component.encoding());
-                CHECK(twin.digest().empty() == component.digest().empty());
+                CHECK(twin.digest().text().empty() == component.digest().text().empty());
                 CHECK(twin.read<std::byte>().value() == component.read<std::byte>().value());
             }
         }

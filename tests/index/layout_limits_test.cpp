@@ -77,11 +77,11 @@ TEST_CASE("indices that are widened, or kept in the manifest, count towards the 
 TEST_CASE("values as bytes are a whole number of values") {
     // The values decode to a byte more than 2 floats are, which nobody knows before they are decoded.
     const auto coo =
-        support::sample(ztensor::generation::v1_1)
+        support::sample(ztensor::version::v1_1)
             .stored_parts("sparse_coo", {3},
                           {{"coords", "u64", sparse::u64s({0, 2})}, {"values", "f32", support::bytes(9, 'x')}}, true)
             .file();
-    const auto csr = support::sample(ztensor::generation::v1_1)
+    const auto csr = support::sample(ztensor::version::v1_1)
                          .stored_parts("sparse_csr", {2, 3},
                                        {{"indices", "u64", sparse::u64s({0, 2})},
                                         {"indptr", "u64", sparse::u64s({0, 1, 2})},
@@ -118,7 +118,7 @@ TEST_CASE("rows are counted from their first before they are narrowed to the ind
     }
     pointers.push_back(400);
     for (const bool is_zstd : {false, true}) {
-        for (const ztensor::generation from : {ztensor::generation::v1_1, ztensor::generation::v1_2}) {
+        for (const ztensor::version from : {ztensor::version::v1_1, ztensor::version::v1_2}) {
             const auto file = support::sample(from)
                                   .stored_parts("sparse_csr", {400, 3},
                                                 {{"indices", "u64", sparse::u64s(columns)},
@@ -178,7 +178,7 @@ TEST_CASE("a part that 0.1 does not have is told with what to ask for instead") 
 }
 
 TEST_CASE("indices of a logical type are refused by its name") {
-    const auto file = support::sample(ztensor::generation::v1_1)
+    const auto file = support::sample(ztensor::version::v1_1)
                           .stored_parts("sparse_csr", {2, 3},
                                         {{"indices", "f8_e5m2", support::bytes(2, '\0')},
                                          {"indptr", "u64", sparse::u64s({0, 1, 2})},

@@ -24,7 +24,7 @@ support::refusal refusal_of(const support::bytes& file) {
 
 TEST_CASE("a tensor of 0.1 that is no map is refused, wherever it stands in the index") {
     namespace cbor = support::cbor;
-    const support::sample good(ztensor::generation::v0_1);
+    const support::sample good(ztensor::version::v0_1);
     for (const support::bytes& wrong : {cbor::number(1), cbor::text("w"), cbor::array({}), cbor::null}) {
         CHECK(refusal_of(good.file_of(cbor::array({wrong}))) == ztensor::errc::schema_type);
         CHECK(refusal_of(good.file_of(cbor::array({good.encoded_object(), wrong}))) == ztensor::errc::schema_type);
@@ -36,7 +36,7 @@ TEST_CASE("a field of 0.1 that stands twice is refused, known or not") {
     namespace cbor = support::cbor;
     for (const std::string_view key : {"dtype", "offset", "note"}) {
         CAPTURE(key);
-        support::sample file(ztensor::generation::v0_1);
+        support::sample file(ztensor::version::v0_1);
         file.object_map().set("note", cbor::number(1));
         file.object_map().add(cbor::text(key), cbor::number(1));
         CHECK(refusal_of(file.file()) == ztensor::errc::duplicate_key);
@@ -47,7 +47,7 @@ TEST_CASE("a byte order of 0.1 is little or big, where there is one") {
     namespace cbor = support::cbor;
     for (const std::string_view order : {"middle", "", "Little", "big "}) {
         CAPTURE(order);
-        support::sample file(ztensor::generation::v0_1);
+        support::sample file(ztensor::version::v0_1);
         file.object_map().set("data_endianness", cbor::text(order));
         CHECK(refusal_of(file.file()) == ztensor::errc::schema_type);
         file.dtype("u8").shape({8}); // of which no byte stands before another
@@ -57,8 +57,8 @@ TEST_CASE("a byte order of 0.1 is little or big, where there is one") {
 
 TEST_CASE("what follows the index of an old file is no part of it") {
     namespace cbor = support::cbor;
-    const support::sample v0_1(ztensor::generation::v0_1);
+    const support::sample v0_1(ztensor::version::v0_1);
     CHECK(refusal_of(v0_1.file_of(v0_1.index() + cbor::number(0))) == ztensor::errc::cbor_trailing);
-    const support::sample v1_0(ztensor::generation::v1_0); // of which an index that is not one can't be told from a cut
+    const support::sample v1_0(ztensor::version::v1_0); // of which an index that is not one can't be told from a cut
     CHECK(refusal_of(v1_0.file_of(v1_0.index() + cbor::number(0))) == ztensor::errc::truncated);
 }

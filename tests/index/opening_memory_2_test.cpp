@@ -154,8 +154,8 @@ std::size_t allocations_of_opening(const support::byte_vector& file) {
 }
 
 /// Objects as each version writes them, of names that rise.
-support::byte_vector file_of_version(ztensor::generation from, std::size_t count) {
-    if (from == ztensor::generation::v2) {
+support::byte_vector file_of_version(ztensor::version from, std::size_t count) {
+    if (from == ztensor::version::v2) {
         return sized_file_of(index_of_alike(count, dense()));
     }
     support::sample file(from);
@@ -203,10 +203,9 @@ TEST_CASE("opening a file of version 2 takes no more times its index, and 1 MiB,
 
 TEST_CASE("opening a .zt file of any version allocates no memory for single objects") {
     using namespace opening_memory_2;
-    using ztensor::generation;
-    for (const generation from :
-         {generation::v0_1, generation::v1_0, generation::v1_1, generation::v1_2, generation::v2}) {
-        if (!support::counts_memory || (from == generation::v2 && !ztensor::can_compute(ztensor::digest::xxh3))) {
+    using ztensor::version;
+    for (const ztensor::version from : {version::v0_1, version::v1_0, version::v1_1, version::v1_2, version::v2}) {
+        if (!support::counts_memory || (from == version::v2 && !ztensor::can_compute(ztensor::digest::xxh3))) {
             continue;
         }
         const std::size_t few = allocations_of_opening(file_of_version(from, 1000));

@@ -48,12 +48,12 @@ using ztensor::attributes;
 using ztensor::errc;
 using ztensor::format;
 using ztensor::format_version;
-using ztensor::generation;
 using ztensor::object_draft;
 using ztensor::quantized_view;
 using ztensor::reader;
 using ztensor::result;
 using ztensor::shape;
+using ztensor::version;
 using ztensor::writer;
 namespace cbor = support::cbor;
 
@@ -63,7 +63,7 @@ bytes ones(std::size_t count) {
 
 /// Two rows of eight weights of 4 bits in one i32 each, in groups of four.
 struct content {
-    generation from = generation::v1_2;
+    ztensor::version from = version::v1_2;
     bool is_zstd = false;
     integers dimensions = {2, 8};
     cbor::map attributes = {
@@ -115,7 +115,7 @@ std::function<void(content&)> packing(std::string_view text) {
 /// However the parts are stored, and in both generations.
 void check_weight_rows(const std::vector<row>& rows) {
     for (const row& each : rows) {
-        for (const generation from : {generation::v1_1, generation::v1_2}) {
+        for (const ztensor::version from : {version::v1_1, version::v1_2}) {
             for (const bool is_zstd : {false, true}) {
                 content changed;
                 changed.from = from;
@@ -132,7 +132,7 @@ void check_weight_rows(const std::vector<row>& rows) {
 
 TEST_CASE("weights written by hand are read by the documented convention") {
     const temp_dir directory;
-    for (const generation from : {generation::v1_1, generation::v1_2}) {
+    for (const ztensor::version from : {version::v1_1, version::v1_2}) {
         for (const bool is_zstd : {false, true}) {
             content good;
             good.from = from;
@@ -144,7 +144,7 @@ TEST_CASE("weights written by hand are read by the documented convention") {
                       std::vector<std::uint8_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
                 CHECK(view.dequantize().value() ==
                       std::vector<float>{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
-                CHECK(view.packed_weight().uncompressed_length().has_value() == (is_zstd && from == generation::v1_2));
+                CHECK(view.packed_weight().uncompressed_length().has_value() == (is_zstd && from == version::v1_2));
             }
         }
     }
@@ -306,14 +306,14 @@ TEST_CASE("I4: parts of another size than shape and parameters need are refused,
     for (const auto& [role, change] : changes) {
         content changed;
         change(changed);
-        for (const generation from : {generation::v1_1, generation::v1_2}) {
+        for (const ztensor::version from : {version::v1_1, version::v1_2}) {
             for (const bool is_zstd : {false, true}) {
                 changed.from = from;
                 changed.is_zstd = is_zstd;
                 CAPTURE(role, changed.packed.size(), changed.scales.size(), changed.zeros.size(), name(from), is_zstd);
                 const reader file = opened(changed.file());
                 const result<quantized_view> view = quantized_view::from(*file.find("w"));
-                if (is_zstd && from == generation::v1_1) { // only decoding tells
+                if (is_zstd && from == version::v1_1) { // only decoding tells
                     const auto dense = view.value().dequantize();
                     REQUIRE_FALSE(dense.has_value());
                     CHECK(dense.error().code() == errc::size_mismatch);
@@ -331,7 +331,7 @@ TEST_CASE("I4: parts of another size than shape and parameters need are refused,
 
 TEST_CASE("I4: a part that is no whole number of elements is refused when the file is opened, or decoded") {
     for (const std::size_t size : {7U, 9U}) {
-        for (const generation from : {generation::v1_1, generation::v1_2}) {
+        for (const ztensor::version from : {version::v1_1, version::v1_2}) {
             for (const bool is_zstd : {false, true}) {
                 content changed;
                 changed.from = from;
@@ -339,7 +339,7 @@ TEST_CASE("I4: a part that is no whole number of elements is refused when the fi
                 changed.packed.resize(size);
                 CAPTURE(size, name(from), is_zstd);
                 const result<reader> file = open_bytes(changed.file());
-                if (is_zstd && from == generation::v1_1) {
+                if (is_zstd && from == version::v1_1) {
                     const auto unpacked = quantized_view::from(*file.value().find("w")).value().unpack();
                     REQUIRE_FALSE(unpacked.has_value());
                     CHECK(unpacked.error().code() == errc::size_mismatch);
@@ -355,7 +355,7 @@ TEST_CASE("I4: a part that is no whole number of elements is refused when the fi
 
 TEST_CASE("I5: a part that is missing is refused when the file is opened") {
     const std::vector<part> all = {{"packed_weight", "i32", 64, 8}, {"scales", "f32", 64, 8}, {"zeros", "f32", 64, 8}};
-    for (const generation from : {generation::v1_0, generation::v1_1, generation::v1_2}) {
+    for (const ztensor::version from : {version::v1_0, version::v1_1, version::v1_2}) {
         for (std::size_t missing = 0; missing <= all.size(); ++missing) {
             std::vector<part> parts = all;
             if (missing < all.size()) {
@@ -417,7 +417,7 @@ TEST_CASE("scales of a type that is no number are refused when they are used") {
     CHECK(view.dequantize().error().component() == "scales");
 
     content complex_scales; // of two ones each: as many bytes as four ones have
-    complex_scales.from = generation::v1_1;
+    complex_scales.from = version::v1_1;
     complex_scales.scale = "complex64";
     complex_scales.scales = ones(8);
     const reader of_complex = opened(complex_scales.file());
@@ -432,7 +432,7 @@ TEST_CASE("a packed shape that no memory holds is refused without taking any") {
     content huge;
     huge.dimensions = {std::uint64_t{1} << 32, std::uint64_t{1} << 31};
     CHECK(refusal_of_weights(huge) == errc::size_mismatch);
-    huge.from = generation::v1_1;
+    huge.from = version::v1_1;
     huge.is_zstd = true; // whose sizes only decoding tells
     const reader from = opened(huge.file());
     const quantized_view view = quantized_view::from(*from.find("w")).value();

@@ -199,7 +199,7 @@ void check_group(const group& expected, const group_types& types) {
                 CAPTURE(is_zstd, opened.way, expected.dimensions, expected.bits, expected.group_size,
                         expected.per_word);
                 const reader& from = opened.file.value();
-                CAPTURE(name(from.generation()), types.word);
+                CAPTURE(from.version().text(), types.word);
                 check_view(quantized_view::from(*from.find("q")).value(), expected, types);
             }
         }
@@ -259,7 +259,7 @@ TEST_CASE("the parameters are written as attributes") {
                                                                  format_version::v1_2, false);
     const reader from = opened(file);
     const object_view object = from.find("q").value();
-    CHECK(object.format() == "quantized_group");
+    CHECK(object.format().text() == "quantized_group");
     CHECK(object.attributes().size() == 3);
     CHECK(as_string(object.attributes().cbor("bits").value()) == cbor::number(4));
     CHECK(as_string(object.attributes().cbor("group_size").value()) == cbor::number(32));

@@ -60,10 +60,10 @@ using support::sample;
 using support::temp_dir;
 using support::two_to_63;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::read_options;
 using ztensor::reader;
 using ztensor::result;
+using ztensor::version;
 namespace cbor = support::cbor;
 namespace zstd = support::zstd;
 
@@ -77,8 +77,8 @@ TEST_CASE("a file that is not whole, or no .zt file, is refused by its ends") {
     const bytes magic(support::magic_1);
     const bytes magic_0_1(support::magic_0_1);
     const bytes good = sample().file();
-    const bytes good_1_0 = sample(generation::v1_0).file();
-    const bytes good_0_1 = sample(generation::v0_1).file();
+    const bytes good_1_0 = sample(version::v1_0).file();
+    const bytes good_0_1 = sample(version::v0_1).file();
     const auto with_size = [&](std::uint64_t size) {
         return good.substr(0, good.size() - 16) + support::little_endian(size, 8) + magic;
     };
@@ -142,7 +142,7 @@ TEST_CASE("A1: what is no regular file is refused") {
 }
 
 TEST_CASE("A8: a manifest above the limit is refused, one of exactly the limit is read") {
-    for (const generation from : generations_in(in_all)) {
+    for (const ztensor::version from : generations_in(in_all)) {
         CAPTURE(name(from));
         const sample file(from);
         const temp_dir directory;
@@ -305,7 +305,7 @@ TEST_CASE("B4 to B7: an item that claims more than there is left is refused") {
 }
 
 TEST_CASE("B4 to B7: an index that ends too early, at any byte, is refused") {
-    for (const generation from : generations_in(in_all)) {
+    for (const ztensor::version from : generations_in(in_all)) {
         CAPTURE(name(from));
         const sample file(from);
         const bytes index = file.index();
@@ -313,7 +313,7 @@ TEST_CASE("B4 to B7: an index that ends too early, at any byte, is refused") {
             CAPTURE(size);
             const result<reader> opened = support::open_bytes(file.file_of(index.substr(0, size)));
             REQUIRE(!opened);
-            CHECK(opened.error().code() == (from == generation::v1_0 ? errc::truncated : errc::cbor_truncated));
+            CHECK(opened.error().code() == (from == version::v1_0 ? errc::truncated : errc::cbor_truncated));
         }
     }
 }
@@ -361,7 +361,7 @@ TEST_CASE("B8, B9: heads that CBOR does not have are refused") {
 }
 
 TEST_CASE("B10: every well-formed way to write the same index is read") {
-    for (const generation from : generations_in(in_all)) {
+    for (const ztensor::version from : generations_in(in_all)) {
         CAPTURE(name(from));
         const sample plain(from);
         // All maps and arrays of indefinite length, all keys in chunks, all heads of eight bytes.
@@ -381,14 +381,13 @@ TEST_CASE("B10: every well-formed way to write the same index is read") {
         const bytes shape = cbor::indefinite_array({number(1), number(2)});
         const bytes fields =
             map({{"digest", text("blake3:")}, {"length", number(8)}, {"offset", number(64)}, {"dtype", text("f32")}});
-        const bytes object =
-            map({{"components",
-                  map({{"data",
-                        from == generation::v1_0 ? map({{"length", number(8)}, {"offset", number(64)}}) : fields}})},
-                 {"unknown", cbor::tag(1, cbor::null)},
-                 {"dtype", from == generation::v1_0 ? text("float32") : cbor::yes},
-                 {"format", cbor::chunked({"den", "se"})},
-                 {"shape", shape}});
+        const bytes object = map(
+            {{"components",
+              map({{"data", from == version::v1_0 ? map({{"length", number(8)}, {"offset", number(64)}}) : fields}})},
+             {"unknown", cbor::tag(1, cbor::null)},
+             {"dtype", from == version::v1_0 ? text("float32") : cbor::yes},
+             {"format", cbor::chunked({"den", "se"})},
+             {"shape", shape}});
         const bytes tensor_0_1 = map({{"encoding", cbor::chunked({"r", "aw"})},
                                       {"shape", shape},
                                       {"dtype", cbor::chunked({"float", "32"})},
@@ -396,20 +395,20 @@ TEST_CASE("B10: every well-formed way to write the same index is read") {
                                       {"offset", number(64)},
                                       {"custom", cbor::indefinite_array({})},
                                       {"name", cbor::chunked({"", "w"})}});
-        const bytes version = from == generation::v1_0 ? "1.0" : from == generation::v1_1 ? "1.1.0" : "1.2.0";
-        const bytes index = from == generation::v0_1
+        const bytes version = from == version::v1_0 ? "1.0" : from == version::v1_1 ? "1.1.0" : "1.2.0";
+        const bytes index = from == version::v0_1
                                 ? cbor::indefinite_array({tensor_0_1})
-                                : map({{from == generation::v1_0 ? "tensors" : "objects", map({{"w", object}})},
+                                : map({{from == version::v1_0 ? "tensors" : "objects", map({{"w", object}})},
                                        {"attributes", map({{"k", cbor::chunked({"v"})}})},
                                        {"version", cbor::chunked({version})}});
         const temp_dir directory;
         for (const opening& opened : open_every_way(plain.file_of(index), directory)) {
             CAPTURE(opened.way);
             REQUIRE((opened.file ? "" : opened.file.error().what()) == "");
-            CHECK(opened.file->generation() == from);
+            CHECK(opened.file->version() == from);
             CHECK(opened.file->find("w")->shape() == ztensor::shape{1, 2});
             CHECK(opened.file->read<float>("w").value() == std::vector<float>{1, 2});
-            if (from == generation::v0_1) {
+            if (from == version::v0_1) {
                 CHECK(opened.file->find("w")->attributes().contains("custom"));
             } else {
                 CHECK(opened.file->attributes().text("k").value() == "v");
@@ -419,7 +418,7 @@ TEST_CASE("B10: every well-formed way to write the same index is read") {
 }
 
 TEST_CASE("B11: bytes after the root are refused") {
-    for (const generation from : generations_in(in_all_but_1_0)) {
+    for (const ztensor::version from : generations_in(in_all_but_1_0)) {
         const sample file(from);
         CAPTURE(name(from));
         for (const bytes& more : {"\0"s, cbor::null, cbor::stop, file.index()}) {
@@ -433,15 +432,15 @@ TEST_CASE("B11: bytes after the root are refused") {
 
 TEST_CASE("B12: a root of another type is refused") {
     const bytes index = sample().index();
-    const bytes index_0_1 = sample(generation::v0_1).index();
+    const bytes index_0_1 = sample(version::v0_1).index();
     check_files({
         {"a number", support::file_1(cbor::number(1)), errc::schema_type},
         {"text", support::file_1(cbor::text("version")), errc::schema_type},
         {"null", support::file_1(cbor::null), errc::schema_type},
         {"an array", support::file_1(cbor::array({index})), errc::schema_type},
         {"a map under the tag of CBOR itself", support::file_1(cbor::tag(55799, index)), errc::schema_type},
-        {"1.0 in an array", support::file_1_0(cbor::array({sample(generation::v1_0).index()})), errc::truncated},
-        {"0.1 with a map", support::file_0_1(sample(generation::v0_1).encoded_object()), errc::schema_type},
+        {"1.0 in an array", support::file_1_0(cbor::array({sample(version::v1_0).index()})), errc::truncated},
+        {"0.1 with a map", support::file_0_1(sample(version::v0_1).encoded_object()), errc::schema_type},
         {"0.1 with a number", support::file_0_1(cbor::number(1)), errc::schema_type},
         {"0.1 with an array of numbers", support::file_0_1(cbor::numbers({1})), errc::schema_type},
         {"0.1 under a tag", support::file_0_1(cbor::tag(55799, index_0_1)), errc::schema_type},

@@ -49,9 +49,9 @@ using support::sample;
 using support::temp_dir;
 using support::two_to_63;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::read_options;
 using ztensor::reader;
+using ztensor::version;
 namespace cbor = support::cbor;
 
 using namespace std::string_literals;
@@ -216,7 +216,7 @@ TEST_CASE("D-3 to D-5: a shape whose size needs more than 64 bits is refused, an
 
 TEST_CASE("D-7: of an object without elements nothing is read, and nothing divides by its dimensions") {
     const std::vector<std::vector<std::uint64_t>> shapes = {{0}, {0, 2}, {2, 0}, {0, 0}, {two_to_61 - 1, 0}};
-    for (const generation from : generations_in(in_all)) {
+    for (const ztensor::version from : generations_in(in_all)) {
         for (const std::vector<std::uint64_t>& dimensions : shapes) {
             sample file(from);
             file.shape(dimensions).place(64, 0);
@@ -225,8 +225,8 @@ TEST_CASE("D-7: of an object without elements nothing is read, and nothing divid
                 CAPTURE(name(from), dimensions, opened.way);
                 CHECK(opened.file.value().read<float>("w").value().empty());
                 CHECK(opened.file->read_as<double>("w").value().empty());
-                CHECK(opened.file->read_rows<float>("w", 0, dimensions[0]).value().empty());
-                CHECK(opened.file->read_rows<float>("w", dimensions[0], dimensions[0]).value().empty());
+                CHECK((*opened.file)["w"].rows(0, dimensions[0]).read<float>().value().empty());
+                CHECK((*opened.file)["w"].rows(dimensions[0], dimensions[0]).read<float>().value().empty());
                 if (opened.file->is_mapped() && support::host_is_little_endian()) {
                     CHECK(opened.file->view<float>("w").value().empty());
                 }

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t most_bytes = 4096;
 
-/// Tables made by loops have a hundred rows that say the same: the first is enough. By outcome, generation and start.
+/// Tables made by loops have a hundred rows that say the same: the first is enough. By outcome, generation and
+/// start.
 bool is_new(const std::string& rule, std::string_view from, std::optional<ztensor::errc> refusal) {
     static std::set<std::string> seen;
     constexpr std::size_t start = 12;

@@ -17,24 +17,24 @@ namespace {
 /// Whether what comes of a file is the same with any options.
 bool has_default_limits(const read_options& options) {
     const read_options plain;
-    return options.max_manifest_bytes_ == plain.max_manifest_bytes_ && options.max_objects_ == plain.max_objects_ &&
-           options.max_components_per_object_ == plain.max_components_per_object_;
+    return options.max_manifest_bytes() == plain.max_manifest_bytes() && options.max_objects() == plain.max_objects() &&
+           options.max_components_per_object() == plain.max_components_per_object();
 }
 
 /// In 0.1 an object's map is checked before its name is looked for, and its one blob has no name of its own.
-void check_where(const error& why, const std::string& where, generation from) {
+void check_where(const error& why, const std::string& where, ztensor::version from) {
     const std::size_t slash = where.find('/');
     const std::string object = where.substr(0, slash);
     const std::string component = slash == std::string::npos ? "" : where.substr(slash + 1);
     constexpr errc before_the_name[] = {errc::cbor_truncated, errc::cbor_malformed, errc::cbor_depth,  errc::cbor_utf8,
                                         errc::schema_key,     errc::duplicate_key,  errc::name_invalid};
     const bool may_lack_name =
-        from == generation::v0_1 &&
+        from == version::v0_1 &&
         std::find(std::begin(before_the_name), std::end(before_the_name), why.code()) != std::end(before_the_name);
     if (!may_lack_name) {
         CHECK(why.object() == object);
     }
-    if (from != generation::v0_1) {
+    if (from != version::v0_1) {
         CHECK(why.component() == component);
     }
 }
@@ -64,9 +64,9 @@ void check_use(const reader& file, use call, const use_row& expected) {
 
 } // namespace
 
-std::vector<generation> generations_in(unsigned set) {
-    std::vector<generation> found;
-    for (const generation each : {generation::v0_1, generation::v1_0, generation::v1_1, generation::v1_2}) {
+std::vector<ztensor::version> generations_in(unsigned set) {
+    std::vector<ztensor::version> found;
+    for (const ztensor::version each : {version::v0_1, version::v1_0, version::v1_1, version::v1_2}) {
         if ((set >> static_cast<unsigned>(each) & 1) != 0) {
             found.push_back(each);
         }
@@ -74,7 +74,8 @@ std::vector<generation> generations_in(unsigned set) {
     return found;
 }
 
-void check_refusal(const opening& opened, errc code, const std::string& where, generation from, std::size_t size) {
+void check_refusal(const opening& opened, errc code, const std::string& where, ztensor::version from,
+                   std::size_t size) {
     CHECK_FALSE(opened.file.has_value());
     if (opened.file.has_value()) {
         return;
@@ -91,11 +92,11 @@ void check_refusal(const opening& opened, errc code, const std::string& where, g
 void check_rows(const std::vector<row>& rows) {
     const temp_dir directory;
     for (const row& each : rows) {
-        for (const generation from : generations_in(each.generations)) {
+        for (const ztensor::version from : generations_in(each.generations)) {
             sample changed(from);
             each.make(changed);
             const bytes content = changed.file();
-            const std::vector<generation> all = generations_in(each.generations);
+            const std::vector<ztensor::version> all = generations_in(each.generations);
             if (has_default_limits(each.options) && (from == all.front() || from == all.back())) {
                 keep_file(each.rule, name(from), content, each.refusal);
             }
@@ -118,7 +119,7 @@ void check_files(const std::vector<file_row>& rows) {
         for (const opening& opened : open_every_way(each.content, directory)) {
             CAPTURE(each.rule, opened.way);
             if (each.refusal) {
-                check_refusal(opened, *each.refusal, "", generation::v1_2, each.content.size());
+                check_refusal(opened, *each.refusal, "", version::v1_2, each.content.size());
             } else {
                 CHECK((opened.file ? "accepted"s : opened.file.error().what()) == "accepted");
             }
@@ -199,7 +200,7 @@ bytes nested(std::size_t levels, std::string_view start, std::string_view end) {
 void check_uses(const std::vector<use_row>& rows) {
     const temp_dir directory;
     for (const use_row& each : rows) {
-        for (const generation from : generations_in(each.generations)) {
+        for (const ztensor::version from : generations_in(each.generations)) {
             sample changed(from);
             each.make(changed);
             for (const opening& opened : open_every_way(changed.file(), directory, each.options)) {

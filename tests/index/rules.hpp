@@ -11,10 +11,10 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/error.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,10 +35,10 @@ using support::temp_dir;
 using support::two_to_63;
 using ztensor::errc;
 using ztensor::error;
-using ztensor::generation;
 using ztensor::read_options;
 using ztensor::reader;
 using ztensor::result;
+using ztensor::version;
 namespace cbor = support::cbor;
 namespace zstd = support::zstd;
 
@@ -69,10 +69,10 @@ struct row {
     read_options options = {};
 };
 
-std::vector<generation> generations_in(unsigned set);
+std::vector<ztensor::version> generations_in(unsigned set);
 
 /// What must come of a file that breaks a rule.
-void check_refusal(const opening& opened, errc code, const std::string& where, generation from, std::size_t size);
+void check_refusal(const opening& opened, errc code, const std::string& where, ztensor::version from, std::size_t size);
 void check_rows(const std::vector<row>& rows);
 
 /// The same for whole files.

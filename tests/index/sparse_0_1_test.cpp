@@ -50,9 +50,9 @@ using ztensor::coo_view;
 using ztensor::csr_view;
 using ztensor::errc;
 using ztensor::format_version;
-using ztensor::generation;
 using ztensor::object_view;
 using ztensor::reader;
+using ztensor::version;
 using ztensor::write_options;
 using ztensor::writer;
 namespace cbor = support::cbor;
@@ -156,7 +156,7 @@ namespace {
 sample one_blob(std::string_view sparse_format = "csr") {
     const bytes csr = u64s({0, 1, 2}) + u64s({0, 2}) + floats({5, 7});
     const bytes coo = u64s({0, 0}) + floats({5}) + u64s({1, 2}) + floats({7});
-    sample file(generation::v0_1);
+    sample file(version::v0_1);
     file.shape({2, 3}).blob(sparse_format == "csr" ? csr : coo).object("layout", cbor::text("sparse"));
     file.object("sparse_format", cbor::text(sparse_format));
     return file;
@@ -189,7 +189,7 @@ TEST_CASE("0.1: the one blob is no array of its dtype") {
                 CHECK(refusal(blob.view<float>()) == errc::type_mismatch);
                 CHECK(refusal(blob.read<float>()) == errc::type_mismatch);
                 CHECK(refusal(blob.read_as<float>()) == errc::type_mismatch);
-                CHECK(refusal(blob.read_part<float>(0, 1, 1)) == errc::type_mismatch);
+                CHECK(refusal(blob.part(0, 1, 1).read<float>()) == errc::type_mismatch);
                 CHECK(blob.read<std::byte>().has_value());
             }
         }
@@ -261,7 +261,7 @@ TEST_CASE("0.1: beside the reference's own spelling, index arrays are custom key
 
 TEST_CASE("0.1: index arrays may have indefinite length and long heads") {
     const auto number = [](std::uint64_t value) { return cbor::head_of_size(cbor::major::unsigned_integer, value, 8); };
-    sample file(generation::v0_1);
+    sample file(version::v0_1);
     file.shape({2, 3}).blob(floats({5, 7})).object("layout", cbor::text("sparse"));
     file.object("sparse_format", cbor::chunked({"c", "sr"}));
     file.object("indptr", cbor::indefinite_array({number(0), number(1), number(2)}));
@@ -273,7 +273,7 @@ TEST_CASE("0.1: index arrays may have indefinite length and long heads") {
 TEST_CASE("0.1: sparse data stored big-endian is listed, and refused when it is used") {
     const temp_dir directory;
     for (const holding& how : holdings) {
-        if (how.from != generation::v0_1 || how.is_zstd) {
+        if (how.from != version::v0_1 || how.is_zstd) {
             continue;
         }
         const auto big = [&](const bytes& file) { // as a custom key at the end of the map, whatever the layout
@@ -298,7 +298,7 @@ TEST_CASE("0.1: sparse data stored big-endian is listed, and refused when it is 
 TEST_CASE("0.1: values of a blob that lie at odd addresses are read all the same") {
     // Three u64, then u64 columns, then doubles at a multiple of 8; and three entries of (u64, u8) at no multiple of
     // it.
-    sample file(generation::v0_1);
+    sample file(version::v0_1);
     file.dtype("u8").shape({300}).object("layout", cbor::text("sparsecoo"));
     file.blob(support::little_endian(299, 8) + "\1" + support::little_endian(0, 8) + "\2" +
               support::little_endian(256, 8) + "\3");
@@ -308,7 +308,7 @@ TEST_CASE("0.1: values of a blob that lie at odd addresses are read all the same
         CHECK(as<int>(view.coords()) == std::vector<int>{299, 0, 256});
         CHECK(as<int>(view.values()) == std::vector<int>{1, 2, 3});
     }
-    const bytes content = "x" + file_of({"", generation::v0_1, layout::one_blob, false}, csr_content());
+    const bytes content = "x" + file_of({"", version::v0_1, layout::one_blob, false}, csr_content());
     const std::vector<std::byte> memory = support::to_vector(content);
     const reader odd = reader::from_bytes(ztensor::bytes_view(memory).subspan(1)).value();
     const auto view = csr_view<float>::from(*odd.find("w")).value();

@@ -10,7 +10,7 @@ namespace sparse {
 
 namespace cbor = support::cbor;
 using support::sample;
-using ztensor::generation;
+using ztensor::version;
 
 namespace {
 
@@ -48,18 +48,18 @@ bytes u64s(const integers& values) {
 }
 
 const std::vector<holding> holdings = {
-    {"1.0", ztensor::generation::v1_0, layout::parts, false},
-    {"1.0, zstd", ztensor::generation::v1_0, layout::parts, true},
-    {"1.1", ztensor::generation::v1_1, layout::parts, false},
-    {"1.1, zstd", ztensor::generation::v1_1, layout::parts, true},
-    {"1.2", ztensor::generation::v1_2, layout::parts, false},
-    {"1.2, zstd", ztensor::generation::v1_2, layout::parts, true},
-    {"0.1", ztensor::generation::v0_1, layout::one_blob, false},
-    {"0.1, zstd", ztensor::generation::v0_1, layout::one_blob, true},
-    {"0.1 as specified", ztensor::generation::v0_1, layout::one_blob_as_specified, false},
-    {"0.1 as specified, zstd", ztensor::generation::v0_1, layout::one_blob_as_specified, true},
-    {"0.1 with arrays", ztensor::generation::v0_1, layout::inline_arrays, false},
-    {"0.1 with arrays, zstd", ztensor::generation::v0_1, layout::inline_arrays, true},
+    {"1.0", ztensor::version::v1_0, layout::parts, false},
+    {"1.0, zstd", ztensor::version::v1_0, layout::parts, true},
+    {"1.1", ztensor::version::v1_1, layout::parts, false},
+    {"1.1, zstd", ztensor::version::v1_1, layout::parts, true},
+    {"1.2", ztensor::version::v1_2, layout::parts, false},
+    {"1.2, zstd", ztensor::version::v1_2, layout::parts, true},
+    {"0.1", ztensor::version::v0_1, layout::one_blob, false},
+    {"0.1, zstd", ztensor::version::v0_1, layout::one_blob, true},
+    {"0.1 as specified", ztensor::version::v0_1, layout::one_blob_as_specified, false},
+    {"0.1 as specified, zstd", ztensor::version::v0_1, layout::one_blob_as_specified, true},
+    {"0.1 with arrays", ztensor::version::v0_1, layout::inline_arrays, false},
+    {"0.1 with arrays, zstd", ztensor::version::v0_1, layout::inline_arrays, true},
 };
 
 bytes file_of_parts(const holding& how, std::string_view format, const integers& dimensions,
@@ -69,7 +69,7 @@ bytes file_of_parts(const holding& how, std::string_view format, const integers&
 
 bytes file_of_blob(const holding& how, const char* word, const integers& dimensions, const bytes& content,
                    const std::vector<std::pair<std::string, integers>>& arrays) {
-    sample file(generation::v0_1);
+    sample file(version::v0_1);
     file.shape(dimensions).blob(content);
     if (how.is_zstd) {
         file.zstd_blob(support::zstd::frame_of(content), 0);

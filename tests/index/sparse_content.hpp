@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Small sparse objects, right or broken, in every generation and spelling; uses of them, and what must come of each.
+// Small sparse objects, right or broken, in every generation and spelling; uses of them, and what must come of
+// each.
 #ifndef ZTENSOR_TESTS_LAYOUT_SPARSE_CONTENT_HPP
 #define ZTENSOR_TESTS_LAYOUT_SPARSE_CONTENT_HPP
 
@@ -10,11 +11,11 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/error.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/sparse.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -54,19 +55,19 @@ enum class layout { parts, one_blob, one_blob_as_specified, inline_arrays };
 /// How a file holds it.
 struct holding {
     const char* what;
-    ztensor::generation from;
+    ztensor::version from;
     layout how;
     bool is_zstd;
 
     /// Whether sizes can be known when the file is opened.
-    [[nodiscard]] bool states_sizes() const { return !is_zstd || from == ztensor::generation::v1_2; }
+    [[nodiscard]] bool states_sizes() const { return !is_zstd || from == ztensor::version::v1_2; }
     [[nodiscard]] bool is_one_blob() const { return how == layout::one_blob || how == layout::one_blob_as_specified; }
 };
 
 extern const std::vector<holding> holdings;
-constexpr holding raw_parts_of_1_1 = {"1.1", ztensor::generation::v1_1, layout::parts, false};
-constexpr holding raw_parts_of_1_2 = {"1.2", ztensor::generation::v1_2, layout::parts, false};
-constexpr holding inline_arrays_of_0_1 = {"0.1 with arrays", ztensor::generation::v0_1, layout::inline_arrays, false};
+constexpr holding raw_parts_of_1_1 = {"1.1", ztensor::version::v1_1, layout::parts, false};
+constexpr holding raw_parts_of_1_2 = {"1.2", ztensor::version::v1_2, layout::parts, false};
+constexpr holding inline_arrays_of_0_1 = {"0.1 with arrays", ztensor::version::v0_1, layout::inline_arrays, false};
 
 bytes file_of_parts(const holding& how, std::string_view format, const integers& dimensions,
                     const std::vector<support::plain_part>& parts);

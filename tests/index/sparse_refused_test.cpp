@@ -46,9 +46,9 @@ using support::temp_dir;
 using ztensor::coo_view;
 using ztensor::csr_view;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::object_view;
 using ztensor::reader;
+using ztensor::version;
 namespace cbor = support::cbor;
 
 /// Row pointers that end elsewhere than the values do say so; in one blob, too, where the size gives the number of
@@ -157,9 +157,9 @@ TEST_CASE("the same matrix is read from every generation and in every spelling")
         for (const opening& opened : open_every_way(file_of(how, content), directory)) {
             CAPTURE(how.what, opened.way);
             const reader& from = opened.file.value();
-            CHECK(from.generation() == how.from);
+            CHECK(from.version() == how.from);
             const object_view object = from.find("w").value();
-            CHECK(object.format() == "sparse_csr");
+            CHECK(object.format().text() == "sparse_csr");
             const auto view = csr_view<float>::from(object).value();
             CHECK(view.to_dense().value() == std::vector<float>{5, 0, 0, 0, 0, 7});
             // The indices of a file are read: somebody may write to it.
@@ -170,7 +170,7 @@ TEST_CASE("the same matrix is read from every generation and in every spelling")
         for (const opening& opened : open_every_way(file_of(how, coo_of_same), directory)) {
             CAPTURE(how.what, opened.way);
             const object_view object = opened.file.value().find("w").value();
-            CHECK(object.format() == "sparse_coo");
+            CHECK(object.format().text() == "sparse_coo");
             const auto view = coo_view<float>::from(object).value();
             CHECK(view.to_dense().value() == std::vector<float>{5, 0, 0, 0, 0, 7});
             const bool is_in_place = !opened.is_path && !how.is_zstd && how.how == layout::parts;
@@ -512,9 +512,9 @@ TEST_CASE("H10, H12: coordinates that can't belong to the values are refused, wh
 }
 
 TEST_CASE("H2: row pointers of more than 2^64 bytes are refused when the file is opened") {
-    for (const generation from : {generation::v0_1, generation::v1_0, generation::v1_1, generation::v1_2}) {
+    for (const ztensor::version from : {version::v0_1, version::v1_0, version::v1_1, version::v1_2}) {
         for (const bool is_zstd : {false, true}) {
-            const holding how = {"", from, from == generation::v0_1 ? layout::one_blob : layout::parts, is_zstd};
+            const holding how = {"", from, from == version::v0_1 ? layout::one_blob : layout::parts, is_zstd};
             csr_content content;
             content.dimensions = {std::uint64_t{1} << 61, 1};
             CAPTURE(name(from), is_zstd);

@@ -54,11 +54,11 @@ using ztensor::coo_view;
 using ztensor::csr_view;
 using ztensor::errc;
 using ztensor::format_version;
-using ztensor::generation;
 using ztensor::object_view;
 using ztensor::reader;
 using ztensor::result;
 using ztensor::store;
+using ztensor::version;
 using ztensor::writer;
 
 // -- files from the writer
@@ -178,7 +178,7 @@ void check_matrices(const sparse::element_type& type, const csr_calls& calls) {
                 for (const opening& opened : open_every_way(file, directory)) {
                     CAPTURE(rows, columns, is_zstd, opened.way);
                     const reader& from = opened.file.value();
-                    CAPTURE(name(from.generation()));
+                    CAPTURE(from.version().text());
                     calls.check(from.find("m").value(), expected, !opened.is_path && !is_zstd);
                     CHECK_FALSE(calls.is_narrowed_borrowed(from.find("m").value()));
                 }
@@ -203,8 +203,8 @@ void check_tensors(const sparse::element_type& type, const coo_calls& calls) {
                 for (const opening& opened : open_every_way(file, directory)) {
                     CAPTURE(dimensions, is_zstd, opened.way);
                     const reader& from = opened.file.value();
-                    CAPTURE(name(from.generation()));
-                    const bool is_in_parts = from.generation() != generation::v0_1;
+                    CAPTURE(from.version().text());
+                    const bool is_in_parts = from.version() != version::v0_1;
                     calls.check(from.find("m").value(), expected, !opened.is_path && !is_zstd && is_in_parts);
                 }
             }
@@ -275,7 +275,7 @@ TEMPLATE_TEST_CASE("indices of 1.1 may be of any integer type and are read as an
 }
 
 TEST_CASE("indices and row pointers of 1.1 may be of different types") {
-    sample file(generation::v1_1);
+    sample file(version::v1_1);
     file.stored_parts("sparse_csr", {2, 3},
                       {{"indices", "u16", little_endian<std::uint16_t>({2, 0})},
                        {"indptr", "i64", little_endian<std::int64_t>({0, 1, 2})},
@@ -310,7 +310,7 @@ TEST_CASE("rows are cut out of parts that are stored each in its own way") {
             writer to = to_memory(version);
             to.add_object("m", draft).value();
             const reader from = support::opened(finished(to));
-            CAPTURE(name(from.generation()), zstd_roles);
+            CAPTURE(from.version().text(), zstd_roles);
             check_csr_object<float>(from.find("m").value(), expected, zstd_roles == 0);
         }
     }

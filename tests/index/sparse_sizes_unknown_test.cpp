@@ -26,9 +26,9 @@ using support::refusal;
 using support::sample;
 using ztensor::csr_view;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::object_view;
 using ztensor::reader;
+using ztensor::version;
 namespace cbor = support::cbor;
 
 bytes bytes_of_u64s(const std::vector<std::uint64_t>& values) {
@@ -43,7 +43,7 @@ struct csr_parts {
     std::string indptr_type = "u64";
     std::string indices_type = "u64";
     std::string value_type = "f32";
-    generation from = generation::v1_1;
+    ztensor::version from = version::v1_1;
     bool is_zstd = true;
 
     [[nodiscard]] reader open() const {
@@ -138,7 +138,7 @@ TEST_CASE("values of an unknown logical type are as many bytes as their blob dec
                 each.more.set("type", cbor::text("fixed"));
             }
         }
-        sample file(generation::v1_1);
+        sample file(version::v1_1);
         return support::opened(file.blobs(blobs).parts("sparse_csr", {2, 3}, parts).file());
     };
     const reader values = open("values"), indices = open("indices");

@@ -52,10 +52,10 @@ using support::temp_dir;
 using ztensor::coo_view;
 using ztensor::csr_view;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::object_view;
 using ztensor::reader;
 using ztensor::result;
+using ztensor::version;
 namespace cbor = support::cbor;
 
 } // namespace
@@ -72,10 +72,10 @@ TEST_CASE("H8: indices of another type than the version allows are refused when 
         const auto zeros = [count = width](std::uint64_t elements) {
             return bytes(static_cast<std::size_t>(count * elements), '\0');
         };
-        for (const generation from : {generation::v1_1, generation::v1_2}) {
+        for (const ztensor::version from : {version::v1_1, version::v1_2}) {
             const holding how = {"", from, layout::parts, false};
-            const bool is_allowed = is_integer && from == generation::v1_1;
-            if (from == generation::v1_2 && !is_known_in_1_2) {
+            const bool is_allowed = is_integer && from == version::v1_1;
+            if (from == version::v1_2 && !is_known_in_1_2) {
                 continue;
             }
             const sparse::outcome expected =
@@ -111,7 +111,8 @@ TEST_CASE("H8: indices of an unknown type are refused when they are used, and th
     for (const bytes& file : files) {
         const reader from = support::opened(file);
         const object_view object = from.find("w").value();
-        const result<void> done = object.format() == "sparse_csr" ? csr_of<float>()(object) : coo_of<float>()(object);
+        const result<void> done =
+            object.format().text() == "sparse_csr" ? csr_of<float>()(object) : coo_of<float>()(object);
         REQUIRE_FALSE(done.has_value());
         CHECK(done.error().code() == errc::unknown_dtype);
         CHECK(done.error().what().find("u128") != std::string::npos);
@@ -123,7 +124,7 @@ namespace {
 /// A matrix of 1.1 with indices and pointers of a signed type.
 template <class Index>
 bytes signed_matrix(std::string_view dtype, std::vector<Index> indices, std::vector<Index> indptr, bool is_zstd) {
-    const holding how = {"", generation::v1_1, layout::parts, is_zstd};
+    const holding how = {"", version::v1_1, layout::parts, is_zstd};
     return file_of_parts(how, "sparse_csr", {2, 3},
                          {{"indices", std::string(dtype), little_endian(indices)},
                           {"indptr", std::string(dtype), little_endian(indptr)},
@@ -141,7 +142,7 @@ void check_negative(std::string_view dtype) {
             check_outcome(csr, csr_of<float>(), {true, errc::sparse_index, {}}, directory);
             check_outcome(csr, csr_of<float, Index>(), {true, errc::sparse_index, {}}, directory);
             check_outcome(csr, rows_of<Index>(1, 2), {true, errc::sparse_index, {}}, directory);
-            const holding how = {"", generation::v1_1, layout::parts, is_zstd};
+            const holding how = {"", version::v1_1, layout::parts, is_zstd};
             const bytes coo = file_of_parts(how, "sparse_coo", {2, 3},
                                             {{"coords", std::string(dtype), little_endian<Index>({0, 1, negative, 2})},
                                              {"values", "f32", floats({5, 7})}});
@@ -303,10 +304,10 @@ TEST_CASE("rows of another type than the values have are a mismatch, as the whol
 }
 
 TEST_CASE("indices of an unknown logical type are listed, and refused when they are used") {
-    for (const generation from : {generation::v1_1, generation::v1_2}) {
+    for (const ztensor::version from : {version::v1_1, version::v1_2}) {
         for (const char* const dtype : {"u64", "i32"}) {
             for (const std::uint64_t length : {0u, 16u}) {
-                if (from == generation::v1_2 && bytes(dtype) == "i32") {
+                if (from == version::v1_2 && bytes(dtype) == "i32") {
                     continue;
                 }
                 CAPTURE(name(from), dtype, length);
@@ -327,7 +328,7 @@ TEST_CASE("indices of an unknown logical type are listed, and refused when they 
 TEST_CASE("indices that are no whole numbers are refused, however they are read") {
     const temp_dir directory;
     for (const bool is_zstd : {false, true}) {
-        const holding how = {"", generation::v1_1, layout::parts, is_zstd};
+        const holding how = {"", version::v1_1, layout::parts, is_zstd};
         const bytes ragged(11, '\0');
         const bytes coo =
             file_of_parts(how, "sparse_coo", {3}, {{"coords", "i32", ragged}, {"values", "f32", bytes(8, 'v')}});

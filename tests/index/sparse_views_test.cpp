@@ -40,9 +40,9 @@ using support::temp_dir;
 using ztensor::coo_view;
 using ztensor::csr_view;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::reader;
 using ztensor::shape;
+using ztensor::version;
 using ztensor::writer;
 namespace cbor = support::cbor;
 
@@ -149,7 +149,7 @@ TEST_CASE("a view outlives the object it was made from, and the reader's other c
     std::optional<csr_view<float>> view;
     std::optional<coo_view<float>> coo;
     const reader kept = [&] {
-        const reader from = support::opened(file_of({"", generation::v1_1, layout::parts, true}, csr_content()));
+        const reader from = support::opened(file_of({"", version::v1_1, layout::parts, true}, csr_content()));
         view = csr_view<float>::from(*from.find("w")).value();
         coo = view->to_coo().value();
         return from;

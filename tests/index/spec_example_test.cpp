@@ -68,8 +68,8 @@ byte_vector worked_example() {
 TEST_CASE("the worked example of the specification opens and says what its text says") {
     const byte_vector content = worked_example();
     const ztensor::reader file = ztensor::reader::from_bytes(ztensor::bytes_view(content)).value();
-    CHECK(file.version() == "1.2.0");
-    CHECK(file.generation() == ztensor::generation::v1_2);
+    CHECK(file.version().original() == "1.2.0");
+    CHECK(file.version() == ztensor::version::v1_2);
     CHECK(file.file_bytes() == 215);
     CHECK(file.manifest_bytes() == 119);
     CHECK_FALSE(file.has_attributes());
@@ -78,20 +78,20 @@ TEST_CASE("the worked example of the specification opens and says what its text 
     const ztensor::object_view object = *file.begin();
     CHECK(object.name() == "w");
     CHECK(object.shape() == ztensor::shape{2, 2});
-    CHECK(object.format() == "dense");
+    CHECK(object.format().text() == "dense");
     CHECK_FALSE(object.has_attributes());
     REQUIRE(object.size() == 1);
 
     const ztensor::component_view data = object.data().value();
     CHECK(data.role() == "data");
     CHECK(data.dtype() == ztensor::dtype::f32);
-    CHECK(data.original_dtype() == "f32");
-    CHECK(data.type().empty());
+    CHECK(data.dtype().original() == "f32");
+    CHECK(data.type().text().empty());
     CHECK(data.offset() == 64);
     CHECK(data.stored_bytes() == 16);
     CHECK_FALSE(data.uncompressed_length().has_value());
     CHECK(data.encoding() == ztensor::encoding::raw);
-    CHECK(data.digest() == "crc32c:0x9EBA690A");
+    CHECK(data.digest().text() == "crc32c:0x9EBA690A");
     CHECK(data.verify().value() == ztensor::digest_state::match);
     CHECK(file.read<float>("w").value() == std::vector<float>{1, 2, 3, 4});
     CHECK(file.verify().value().complete());

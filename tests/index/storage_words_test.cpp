@@ -66,7 +66,7 @@ std::string words_in(format_version version, const sample& file) {
     }
     const ztensor::reader made = support::opened(support::finished(to));
     const ztensor::component_view data = support::data_of(made);
-    return std::string(data.dtype_name()) + " " + std::string(data.type());
+    return std::string(data.dtype().text()) + " " + std::string(data.type().text());
 }
 
 } // namespace written_words
@@ -75,7 +75,7 @@ std::string words_in(format_version version, const sample& file) {
 
 TEST_CASE("words for types are those of the version that is written, or it has none") {
     using namespace written_words;
-    sample flags, unknown, unknown_of_0_1(ztensor::generation::v0_1);
+    sample flags, unknown, unknown_of_0_1(ztensor::version::v0_1);
     flags.dtype("bool").shape({2}).blob(support::bytes("\1\0", 2)).component("type", support::cbor::text("flag"));
     CHECK(words_in(format_version::v1_2, flags) == "bool flag");
     if (ztensor::can_compute(ztensor::digest::xxh3)) { // else nothing is written in version 2

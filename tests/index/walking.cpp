@@ -92,7 +92,7 @@ bool walk(ztensor::bytes_view content, const ztensor::reader& file) {
         for (const ztensor::component_view component : object) {
             is_sound = is_sound && walk_component(content, component);
         }
-        static_cast<void>(object.read_rows<float>(0, 1));
+        static_cast<void>(object.rows(0, 1).read<float>());
     }
     return is_sound;
 }

@@ -50,7 +50,7 @@ TEST_CASE("numbers wider than what is stored take no more than the limit, howeve
     auto raw = dense;
     auto packed = dense;
     auto unsized =
-        files::sample(ztensor::generation::v1_1).dtype("u8").shape({1000}).object("format", support::cbor::text("own"));
+        files::sample(ztensor::version::v1_1).dtype("u8").shape({1000}).object("format", support::cbor::text("own"));
     raw.blob(content);
     packed.zstd_blob(one_zstd_frame(content, true), 1000);
     unsized.zstd_blob(one_zstd_frame(content, true), 1000);
@@ -71,7 +71,7 @@ TEST_CASE("numbers wider than what is stored take no more than the limit, howeve
 TEST_CASE("a size that the frames state is believed when memory is made, and checked when they are decoded") {
     const support::bytes content(std::size_t{3} << 20, 'x');
     for (const bool states_size : {true, false}) {
-        auto file = files::sample(ztensor::generation::v1_1)
+        auto file = files::sample(ztensor::version::v1_1)
                         .dtype("u8")
                         .shape({content.size()})
                         .object("format", support::cbor::text("own"));
@@ -148,7 +148,7 @@ TEST_CASE("what a source throws while several threads read comes to the caller, 
     }
     CHECK_THROWS_AS((void)opened.read<float>("w"), std::runtime_error);
     CHECK_THROWS_AS((void)opened.read_as<double>("w"), std::runtime_error);
-    CHECK_THROWS_AS((void)opened.read_rows<float>("w", 0, 1), std::runtime_error);
+    CHECK_THROWS_AS((void)opened["w"].rows(0, 1).read<float>(), std::runtime_error);
     source->throws = false;
     CHECK(opened.verify(4).value().mismatches.size() == 1);
 }

@@ -266,7 +266,7 @@ TEST_CASE("a seek table that claims more frames than the blob has bytes is refus
                         support::little_endian(0xffffffff, 4) + bytes(1, '\0') + support::little_endian(0x8F92EAB1, 4);
     const reader from = file().add("w", "dense", {17}, {{"data", "u8", table, {}, "zt.zstd-seekable/1"}}).open();
     CHECK(refusal(from.read<std::uint8_t>("w")) == errc::decode_failed);
-    CHECK(refusal(from.read_rows<std::uint8_t>("w", 0, 1)) == errc::decode_failed);
+    CHECK(refusal(from["w"].rows(0, 1).read<std::uint8_t>()) == errc::decode_failed);
 }
 
 TEST_CASE("codes of a type that nobody knows are no codes") {
@@ -326,7 +326,7 @@ TEST_CASE("rows of no frames are none") {
     using namespace built_2;
     const reader from = reader::open("tests/corpus/v2/valid/zstd-no-frames.zt").value();
     const object_view object = from.find("w").value();
-    CHECK(object.read_rows<std::byte>(0, 0).value().empty());
+    CHECK(object.rows(0, 0).read<std::byte>().value().empty());
     CHECK(object.component("data").value().read<std::byte>().value().empty());
 }
 

@@ -9,6 +9,7 @@
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
+#include <ztensor/reader.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <type_traits>
@@ -271,4 +273,52 @@ TEST_CASE("a user's source needs a size and a read") {
     CHECK(text_at(source, 'x', 3).value() == "xyz");
     CHECK(source.mapped().empty());
     CHECK(source.check_unchanged().has_value());
+}
+
+namespace {
+
+/// As a model in an object store: the root, and shards by their names.
+class root_with_shards final : public byte_source {
+public:
+    explicit root_with_shards(std::string shard_in_place_of = {})
+        : root_(of("model.zt")), in_place_of_(std::move(shard_in_place_of)) {}
+
+    [[nodiscard]] std::uint64_t size() const noexcept override { return root_->size(); }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, ztensor::span<std::byte> destination) const override {
+        return root_->read_at(offset, destination);
+    }
+    result<shared_source> open_shard(std::string_view name, std::string_view digest) const override {
+        CHECK_FALSE(digest.empty());
+        if (name == in_place_of_) {
+            return of("model.zt");
+        }
+        return of("model-" + std::string(name) + ".zt");
+    }
+
+private:
+    static shared_source of(const std::string& name) {
+        return open_source("tests/corpus/v2/sharded/" + name, ztensor::read_options()).value();
+    }
+
+    shared_source root_;
+    std::string in_place_of_;
+};
+
+} // namespace
+
+TEST_CASE("a user's source brings the shards of its root, which are checked like those in files") {
+    const ztensor::reader by_path = ztensor::reader::open("tests/corpus/v2/sharded/model.zt").value();
+    const auto brought = ztensor::reader::from_source(std::make_shared<root_with_shards>()).value();
+    std::size_t in_shards = 0;
+    for (const ztensor::object_view object : by_path) {
+        for (const ztensor::component_view part : object) {
+            CHECK(brought[object.name()][part.role()].read<std::byte>().value() == part.read<std::byte>().value());
+            in_shards += part.shard().empty() ? 0 : 1;
+        }
+    }
+    CHECK(in_shards != 0);
+    const auto wrong = ztensor::reader::from_source(std::make_shared<root_with_shards>("b-2"));
+    CHECK(wrong.error().code() == errc::shard_mismatch);
+    const auto none = ztensor::read_options().shards(ztensor::shard_lookup::none);
+    CHECK(ztensor::reader::from_source(std::make_shared<root_with_shards>("b-2"), none).has_value());
 }

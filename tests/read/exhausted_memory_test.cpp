@@ -129,15 +129,15 @@ constexpr named_call dense_calls[] = {
     {"load", [](const reader& f, room&) { return done(Of(f).load<float>()); }},
     {"read_into", [](const reader& f, room& to) { return Of(f).read_into(to.floats); }},
     {"read_as_into", [](const reader& f, room& to) { return Of(f).read_as_into(to.doubles); }},
-    {"read_rows", [](const reader& f, room&) { return done(Of(f).read_rows<float>(3, 5)); }},
-    {"read_rows_into", [](const reader& f, room& to) { return Of(f).read_rows_into(3, 5, to.two_rows); }},
+    {"read_rows", [](const reader& f, room&) { return done(Of(f).rows(3, 5).read<float>()); }},
+    {"read_rows_into", [](const reader& f, room& to) { return Of(f).rows(3, 5).read_into(to.two_rows); }},
     {"read_slice",
      [](const reader& f, room&) {
-         return done(Of(f).read_slice<float>({{1, 3}, {4, 7}}));
+         return done(Of(f).slice({{1, 3}, {4, 7}}).read<float>());
      }},
     {"read_slice_into",
      [](const reader& f, room& to) {
-         return Of(f).read_slice_into({{1, 3}, {4, 7}}, to.corner);
+         return Of(f).slice({{1, 3}, {4, 7}}).read_into(to.corner);
      }},
     {"view or its refusal",
      [](const reader& f, room&) {
@@ -165,13 +165,13 @@ constexpr named_call other_calls[] = {
     {"by name", [](const reader& f, room&) { return done(f.read<float>("raw tensor of many floats")); }},
     {"a component that is not there",
      [](const reader& f, room&) { return refused(raw(f).component("a role that is not in the object")); }},
-    {"rows that are not there", [](const reader& f, room&) { return refused(raw(f).read_rows<float>(5, 1000)); }},
+    {"rows that are not there", [](const reader& f, room&) { return refused(raw(f).rows(5, 1000).read<float>()); }},
     {"another type", [](const reader& f, room&) { return refused(raw(f).read<std::int16_t>()); }},
     {"bools", [](const reader& f, room&) { return done(bools(f).read<bool>()); }},
-    {"rows of bools", [](const reader& f, room&) { return done(bools(f).read_rows<bool>(1, 3)); }},
+    {"rows of bools", [](const reader& f, room&) { return done(bools(f).rows(1, 3).read<bool>()); }},
     {"slice of bools",
      [](const reader& f, room&) {
-         return done(bools(f).read_slice<bool>({{0, 2}}));
+         return done(bools(f).slice({{0, 2}}).read<bool>());
      }},
     {"array of bools", [](const reader& f, room&) { return done(bools(f).load<bool>()); }},
     {"verify all", [](const reader& f, room&) { return done(f.verify(1)); }},
@@ -228,8 +228,8 @@ constexpr named_call other_calls[] = {
          load_plan plan(f);
          plan.add("raw tensor of many floats", to.floats);
          plan.add_as("packed tensor of many floats", to.doubles);
-         plan.add_rows("raw tensor of many floats", 3, 5, to.two_rows);
-         plan.add_slice("packed tensor of many floats", {{1, 3}, {4, 7}}, to.corner);
+         plan.add("raw tensor of many floats", ztensor::rows(3, 5), to.two_rows);
+         plan.add(f["packed tensor of many floats"].slice({{1, 3}, {4, 7}}), to.corner);
          return done(plan.run(load_options().threads(1)));
      }},
     {"plan of several threads",

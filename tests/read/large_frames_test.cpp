@@ -147,7 +147,7 @@ TEST_CASE("of frames that lie about themselves a slice is refused, or is not the
     const bytes good = frame_of("0123456789");
     const auto rows = [](const bytes& blob, std::uint64_t first, std::uint64_t last) {
         const reader file = support::opened(file_of_frames(blob, 30).file());
-        const auto found = file.read_rows<std::uint8_t>("w", first, last);
+        const auto found = file["w"].rows(first, last).read<std::uint8_t>();
         return found ? bytes(found->begin(), found->end()) : outcome(found);
     };
     CHECK(rows(good + good + good, 5, 25) == "56789012345678901234");
@@ -171,7 +171,7 @@ TEST_CASE("long runs and runs near each other are read from a file as they are f
         }
         for (const support::opening& each : support::open_every_way(file.file(), directory)) {
             CAPTURE(each.way, row_bytes);
-            const u8s found = each.file.value().read_slice<std::uint8_t>("w", {{0, row_count}, {from, to}}).value();
+            const u8s found = each.file.value()["w"].slice({{0, row_count}, {from, to}}).read<std::uint8_t>().value();
             CHECK(bytes(found.begin(), found.end()) == expected);
         }
     };

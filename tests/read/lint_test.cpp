@@ -125,9 +125,9 @@ TEST_CASE("an index in another form than writers give it is found and refused") 
     byte_string.root("attributes", cbor::map{{"k", cbor::byte_string(bytes("\x18\x01\x9f", 3))}});
     CHECK(strictly(byte_string.file()) == "ok");
     // Tensors of 0.1 are maps of indefinite length, what is in them is not.
-    sample first(ztensor::generation::v0_1);
+    sample first(ztensor::version::v0_1);
     CHECK(strictly(first.file()) == "ok");
-    sample all(ztensor::generation::v0_1);
+    sample all(ztensor::version::v0_1);
     CHECK(strictly(all.objects(cbor::indefinite_array({first.encoded_object()})).file()) == "strict_encoding");
     first.object_map().add(cbor::text("custom"), cbor::indefinite_array({}));
     CHECK(strictly(first.file()) == "strict_encoding");

@@ -156,7 +156,7 @@ TEST_CASE("numbers are converted into the caller's memory as read_as converts th
 }
 
 TEST_CASE("numbers of the most significant byte first, and of the wrong number, are told apart") {
-    sample file(ztensor::generation::v0_1);
+    sample file(ztensor::version::v0_1);
     file.dtype("i16").shape({3}).blob(bytes("\0\1\1\0\xff\xff", 6)).component("data_endianness", cbor::text("big"));
     std::vector<float> three(3);
     CHECK(outcome(support::opened(file.file()).read_as_into("w", three)) == "ok");

@@ -204,7 +204,7 @@ TEST_CASE("pieces are converted to floats of every width, rounded once") {
 
 TEST_CASE("big-endian data comes little-endian, and converted") {
     const support::bytes stored = support::big_endian(0x3f800000, 4) + support::big_endian(0xc0000000, 4);
-    sample big(ztensor::generation::v0_1);
+    sample big(ztensor::version::v0_1);
     big.root("data_endianness", support::cbor::text("big")).blob(stored);
     const auto file = support::opened(big.file());
     const component_view data = support::data_of(file);
@@ -263,7 +263,7 @@ TEST_CASE("frames may end just before the stored bytes that are held do") {
 }
 
 TEST_CASE("0.1: pieces of a blob that holds indices besides bools are what is stored") {
-    sample file(ztensor::generation::v0_1);
+    sample file(ztensor::version::v0_1);
     const support::bytes blob = support::little_endian({0, 1, 1}, 8) + support::little_endian(0, 8) + "\x07";
     file.dtype("bool").shape({2, 3}).object("format", support::cbor::text("sparse")).blob(blob);
     file.object("sparse_format", support::cbor::text("csr"));
@@ -278,7 +278,7 @@ TEST_CASE("0.1: a blob that holds indices comes in pieces as it is stored, and i
         INFO(is_compressed);
         const support::bytes both = support::little_endian({0, 1, 1}, 8) + support::little_endian(0, 8) +
                                     (is_compressed ? "four" : "of eight"); // raw, its size is looked at
-        sample file(ztensor::generation::v0_1);
+        sample file(ztensor::version::v0_1);
         file.dtype("f64").shape({2, 3}).object("format", support::cbor::text("sparse"));
         file.object("sparse_format", support::cbor::text("csr"));
         is_compressed ? file.zstd_blob(zstd::frame_of(both), both.size()) : file.blob(both);

@@ -8,9 +8,9 @@
 #include "support/refusal.hpp"
 #include "support/zt_builder.hpp"
 
+#include <ztensor/format.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <string>
@@ -28,7 +28,7 @@ std::vector<float> first_numbers(std::size_t count);
 /// "w", of shape [6, 2], with the numbers 0 to 11.
 support::sample twelve_floats();
 /// The same compressed; of generations before 1.2 the file does not state the decoded size.
-support::sample twelve_compressed(ztensor::generation each = ztensor::generation::v1_2);
+support::sample twelve_compressed(ztensor::version each = ztensor::version::v1_2);
 /// A 1.1 file with the object "w", sparse, whose compressed values are as many as decoding tells.
 support::sample values_of_unknown_size();
 

@@ -123,11 +123,11 @@ TEST_CASE("slices of any rank hold what indexing gives, raw and compressed, from
                 CAPTURE(round, i, each.way, count);
                 const ztensor::reader& file = each.file.value();
                 const ztensor::slice wanted{span<const index_range>(ranges)};
-                CHECK(file.read_slice<std::uint16_t>("w", wanted).value() == expected);
+                CHECK(file["w"].slice(wanted).read<std::uint16_t>().value() == expected);
                 std::vector<std::uint16_t> into(expected.size());
-                REQUIRE(outcome(file.read_slice_into("w", wanted, into)) == "ok");
+                REQUIRE(outcome(file["w"].slice(wanted).read_into(into)) == "ok");
                 CHECK(into == expected);
-                CHECK(file.read_slice<std::byte>("w", wanted).value().size() == 2 * expected.size());
+                CHECK(file["w"].slice(wanted).read<std::byte>().value().size() == 2 * expected.size());
             }
         }
     }
@@ -137,7 +137,7 @@ TEST_CASE("slices of raw data read their bytes and no others, neighbours at once
     const watched seen = watch(raw_numbers({6, 4, 10}, 240).file());
     const auto reads_of = [&](std::vector<index_range> ranges) {
         seen.source->reads.clear();
-        CHECK(outcome(seen.file.read_slice<std::uint16_t>("w", span<const index_range>(ranges))) == "ok");
+        CHECK(outcome(seen.file["w"].slice(span<const index_range>(ranges)).read<std::uint16_t>()) == "ok");
         return seen.source->reads;
     };
     CHECK(reads_of({{1, 2}, {0, 4}, {0, 10}}) == read_ranges{{64 + 80, 80}});
@@ -154,7 +154,7 @@ TEST_CASE("of several frames only those are read in which something is wanted, a
     const watched seen = watch(file);
     const auto rows = [&](std::uint64_t first, std::uint64_t last) {
         seen.source->reads.clear();
-        const std::vector<std::uint8_t> read = seen.file.read_rows<std::uint8_t>("w", first, last).value();
+        const std::vector<std::uint8_t> read = seen.file["w"].rows(first, last).read<std::uint8_t>().value();
         CHECK(support::memory_of(read) ==
               content.substr(static_cast<std::size_t>(first) * 1024, static_cast<std::size_t>(last - first) * 1024));
         std::uint64_t read_bytes = 0;
@@ -171,7 +171,7 @@ TEST_CASE("of several frames only those are read in which something is wanted, a
     CHECK(rows(63, 64) == 8 * head + frame);
     CHECK(rows(5, 5) == 0);
     std::vector<std::uint8_t> into(2 * 1024);
-    CHECK(outcome(seen.file.read_rows_into("w", 20, 22, into)) == "ok");
+    CHECK(outcome(seen.file["w"].rows(20, 22).read_into(into)) == "ok");
     CHECK(support::memory_of(into) == content.substr(20 * 1024, 2 * 1024));
 }
 
@@ -180,7 +180,8 @@ TEST_CASE("a frame that lies about itself is found out when it is read") {
     const bytes good = in_frames(content, 1024).blob;
     const auto reads = [&](const bytes& blob) {
         const bytes file = sample().dtype("u8").shape({4096}).zstd_blob(blob, 4096).file();
-        return outcome(support::opened(file).read_rows<std::uint8_t>("w", 1024, 1025));
+        const ztensor::reader opened = support::opened(file);
+        return outcome(opened["w"].rows(1024, 1025).read<std::uint8_t>());
     };
     CHECK(reads(good) == "ok");
     CHECK(reads(good.substr(0, good.size() / 8)) == "decode_failed");
@@ -193,25 +194,25 @@ TEST_CASE("a frame that lies about itself is found out when it is read") {
 TEST_CASE("slices that are not there, or of another size, are refused") {
     const ztensor::reader file = support::opened(raw_numbers({3, 4}, 12).file());
     const auto read = [&](const ztensor::slice& ranges) {
-        return outcome(file.read_slice<std::uint16_t>("w", ranges));
+        return outcome(file["w"].slice(ranges).read<std::uint16_t>());
     };
     CHECK(read({{0, 3}, {0, 4}}) == "ok");
     CHECK(read({{0, 3}}) == "invalid_argument");
     CHECK(read({{0, 3}, {0, 4}, {0, 1}}) == "invalid_argument");
     CHECK(read({{0, 3}, {0, 5}}) == "out_of_bounds");
     CHECK(read({{2, 1}, {0, 4}}) == "out_of_bounds");
-    CHECK(outcome(file.read_slice<float>("w", {{0, 3}, {0, 4}})) == "type_mismatch");
+    CHECK(outcome(file["w"].slice({{0, 3}, {0, 4}}).read<float>()) == "type_mismatch");
     std::vector<std::uint16_t> five(5);
-    CHECK(outcome(file.read_slice_into("w", {{0, 3}, {0, 2}}, five)) == "size_mismatch");
-    CHECK(outcome(file.read_rows_into("w", 0, 1, five)) == "size_mismatch");
-    CHECK(outcome(file.read_rows_into("w", 0, 4, five)) == "out_of_bounds");
-    CHECK(file.read_slice<std::uint16_t>("w", {{0, 9}, {0, 4}}).error().object() == "w");
+    CHECK(outcome(file["w"].slice({{0, 3}, {0, 2}}).read_into(five)) == "size_mismatch");
+    CHECK(outcome(file["w"].rows(0, 1).read_into(five)) == "size_mismatch");
+    CHECK(outcome(file["w"].rows(0, 4).read_into(five)) == "out_of_bounds");
+    CHECK(file["w"].slice({{0, 9}, {0, 4}}).read<std::uint16_t>().error().object() == "w");
 }
 
 TEST_CASE("bools that can't be read into the caller's memory leave none but 0 and 1 there") {
     const ztensor::reader file = support::opened(sample().dtype("bool").shape({4}).blob(bytes("\1\0\2\1", 4)).file());
     bool into[2] = {true, true};
-    CHECK(outcome(file.read_slice_into("w", {{1, 3}}, into)) == "bad_bool");
+    CHECK(outcome(file["w"].slice({{1, 3}}).read_into(into)) == "bad_bool");
     CHECK(!into[0]);
     CHECK(!into[1]);
 }

@@ -21,7 +21,6 @@
 #include <ztensor/load_plan.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/reader_set.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 
@@ -108,9 +107,9 @@ std::vector<verb> verbs_in_place() {
         {"read_into of zstd", [=](const reader& file) { return outcome(file.read_into("zstd", *floats)); }},
         {"read_slice of short runs",
          [](const reader& file) {
-             return outcome(file.read_slice<float>("raw", {{0, promised_rows}, {3, 5}}));
+             return outcome(file["raw"].slice({{0, promised_rows}, {3, 5}}).read<float>());
          }},
-        {"read_rows", [](const reader& file) { return outcome(file.read_rows<float>("raw", 1, promised_rows)); }},
+        {"read_rows", [](const reader& file) { return outcome(file["raw"].rows(1, promised_rows).read<float>()); }},
         {"plan",
          [=](const reader& file) {
              ztensor::load_plan plan(file);
@@ -250,7 +249,7 @@ TEST_CASE("the promise changes nothing of what is read") {
             plan.add(name, into);
             REQUIRE(plan.run(ztensor::load_options().threads(2)).has_value());
             CHECK(into == expected);
-            const auto slice = file.read_slice<float>(name, {{0, promising::promised_rows}, {5, 6}}).value();
+            const auto slice = file[name].slice({{0, promising::promised_rows}, {5, 6}}).read<float>().value();
             CHECK(slice[7] == expected[7 * promising::columns + 5]);
             std::vector<double> wide(expected.size());
             REQUIRE(file.read_as_into(name, wide).has_value());
@@ -422,7 +421,7 @@ TEST_CASE("the promise holds for every file that is opened with it, whatever its
         const auto opened = ztensor::reader::open(directory / "sharded.zt", options);
         REQUIRE(opened.has_value());
         CHECK(is_right(opened->find("w")));
-        const auto set = ztensor::reader_set::open(directory / "model.safetensors.index.json", options);
+        const auto set = ztensor::open_any(directory / "model.safetensors.index.json", options);
         REQUIRE(set.has_value());
         CHECK(is_right(set->find("w")));
     }

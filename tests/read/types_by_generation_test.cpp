@@ -45,17 +45,17 @@ using ztensor::component_view;
 using ztensor::digest_state;
 using ztensor::digest_text;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::reader;
 using ztensor::result;
+using ztensor::version;
 namespace cbor = support::cbor;
 namespace zstd = support::zstd;
 
 using namespace std::string_literals;
 
-constexpr generation generations[] = {generation::v0_1, generation::v1_0, generation::v1_1, generation::v1_2};
+constexpr ztensor::version generations[] = {version::v0_1, version::v1_0, version::v1_1, version::v1_2};
 
-constexpr generation generations_without_sizes[] = {generation::v0_1, generation::v1_0, generation::v1_1};
+constexpr ztensor::version generations_without_sizes[] = {version::v0_1, version::v1_0, version::v1_1};
 
 /// Everything of one element type that can be read of the object "w": the bytes of the elements in memory.
 struct element_calls {
@@ -81,7 +81,7 @@ bytes read_elements_into(const reader& from, std::size_t count) {
 
 template <class T>
 bytes read_row(const reader& from, std::uint64_t row) {
-    return memory_of(from.read_rows<T>("w", row, row + 1).value());
+    return memory_of(from["w"].rows(row, row + 1).read<T>().value());
 }
 
 template <class T>
@@ -111,10 +111,11 @@ const struct {
     {"u16", "uint16", calls_of<std::uint16_t>},     {"u8", "uint8", calls_of<std::uint8_t>},
 };
 
-void check_dtype(generation from, std::string_view short_name, std::string_view long_name, const element_calls& calls) {
+void check_dtype(ztensor::version from, std::string_view short_name, std::string_view long_name,
+                 const element_calls& calls) {
     const temp_dir directory;
     const bytes content = counting(48);
-    const bool has_long_names = from == generation::v0_1 || from == generation::v1_0;
+    const bool has_long_names = from == version::v0_1 || from == version::v1_0;
     for (const bool is_zstd : {false, true}) {
         sample file(from);
         file.shape({content.size() / calls.size_bytes}).dtype(has_long_names ? long_name : short_name).blob(content);
@@ -126,12 +127,12 @@ void check_dtype(generation from, std::string_view short_name, std::string_view 
             const reader& file_read = each.file.value();
             const component_view data = data_of(file_read);
             CHECK(data.dtype() == calls.storage);
-            CHECK(data.dtype_name() == short_name);
-            CHECK(data.original_dtype() == (has_long_names ? long_name : short_name));
-            CHECK(data.type().empty());
-            CHECK_FALSE(data.has_type());
+            CHECK(data.dtype().text() == short_name);
+            CHECK(data.dtype().original() == (has_long_names ? long_name : short_name));
+            CHECK(data.type().text().empty());
+            CHECK_FALSE(data.type().is_present());
             CHECK(data.decoded_bytes() == content.size());
-            CHECK(data.uncompressed_length().has_value() == (is_zstd && from == generation::v1_2));
+            CHECK(data.uncompressed_length().has_value() == (is_zstd && from == version::v1_2));
             CHECK(calls.read(file_read) == between_file_and_host(content, calls.size_bytes));
         }
     }
@@ -147,7 +148,7 @@ void check_order(std::string_view dtype, const element_calls& calls) {
     const bytes expected = between_file_and_host(numbers, width);
     for (const bool is_big : {false, true}) {
         const bytes in_file = is_big ? swapped(numbers, width) : numbers;
-        sample file(generation::v0_1);
+        sample file(version::v0_1);
         file.dtype(dtype).shape({3, 2}).blob(in_file);
         file.object("data_endianness", cbor::text(order_words[is_big ? 1 : 0]));
         file.component("digest", cbor::text(digest_text(ztensor::digest::crc32c, bytes_of(in_file))));
@@ -180,7 +181,7 @@ void check_order(std::string_view dtype, const element_calls& calls) {
 // -- dtypes
 
 TEST_CASE("all storage types are read under the names of their generation") {
-    for (const generation from : generations) {
+    for (const ztensor::version from : generations) {
         for (const auto& each : number_types) {
             check_dtype(from, each.short_name, each.long_name, each.calls);
         }
@@ -188,24 +189,24 @@ TEST_CASE("all storage types are read under the names of their generation") {
 }
 
 TEST_CASE("the names of another generation are unknown words: listed, and refused when they are used") {
-    for (const generation from : generations) {
-        const bool has_long_names = from == generation::v0_1 || from == generation::v1_0;
+    for (const ztensor::version from : generations) {
+        const bool has_long_names = from == version::v0_1 || from == version::v1_0;
         for (const char* const word : {"f32", "float32", "i8", "int8", "Float32", "complex64", "f8_e4m3"}) {
             const std::string dtype = word;
             const bool is_long = dtype == "float32" || dtype == "int8";
             const bool is_short = dtype == "f32" || dtype == "i8";
             const bool is_of_1_1 = dtype == "complex64" || dtype == "f8_e4m3";
-            if (has_long_names ? is_long : is_short || (is_of_1_1 && from == generation::v1_1)) {
+            if (has_long_names ? is_long : is_short || (is_of_1_1 && from == version::v1_1)) {
                 continue;
             }
             sample file(from);
-            (from == generation::v1_0 ? file.object_map() : file.component_map()).set("dtype", cbor::text(dtype));
+            (from == version::v1_0 ? file.object_map() : file.component_map()).set("dtype", cbor::text(dtype));
             const reader each = opened(file.file());
             CAPTURE(name(from), word);
             const component_view data = data_of(each);
-            CHECK(data.dtype() == std::nullopt);
-            CHECK(data.dtype_name() == dtype);
-            CHECK(data.original_dtype() == dtype);
+            CHECK(!data.dtype().is_known());
+            CHECK(data.dtype().text() == dtype);
+            CHECK(data.dtype().original() == dtype);
             CHECK(refusal(data.read<float>()) == errc::unknown_dtype);
             CHECK(data.read<std::byte>().value().size() == 8);
         }
@@ -227,7 +228,7 @@ TEST_CASE("1.1: four logical types stand as dtypes, raw and compressed, and have
     for (const row& each : rows) {
         for (const bool is_zstd : {false, true}) {
             const bytes content = counting(6 * each.bytes_each);
-            sample file(generation::v1_1);
+            sample file(version::v1_1);
             file.dtype(each.word).shape({2, 3}).blob(content);
             if (is_zstd) {
                 file.zstd_blob(zstd::frame_of(content), 0);
@@ -236,10 +237,10 @@ TEST_CASE("1.1: four logical types stand as dtypes, raw and compressed, and have
                 CAPTURE(each.word, is_zstd, way.way);
                 const reader& from = way.file.value();
                 const component_view data = data_of(from);
-                CHECK(data.dtype_name() == each.dtype);
-                CHECK(data.type() == each.type);
-                CHECK(data.has_type());
-                CHECK(data.original_dtype() == each.word);
+                CHECK(data.dtype().text() == each.dtype);
+                CHECK(data.type().text() == each.type);
+                CHECK(data.type().is_present());
+                CHECK(data.dtype().original() == each.word);
                 CHECK(data.decoded_bytes() == content.size());
                 CHECK_FALSE(data.uncompressed_length().has_value());
                 CHECK(as_string(data.read<std::byte>().value()) == content);
@@ -258,7 +259,7 @@ TEST_CASE("1.1: four logical types stand as dtypes, raw and compressed, and have
 }
 
 TEST_CASE("1.1: numbers of the four logical types are read as such, and as what they are stored as") {
-    sample file(generation::v1_1);
+    sample file(version::v1_1);
     file.dtype("complex64").shape({1}); // of the floats 1 and 2
     const reader complex_file = opened(file.file());
     CHECK(complex_file.read<std::complex<float>>("w").value() == std::vector<std::complex<float>>{{1, 2}});
@@ -266,7 +267,7 @@ TEST_CASE("1.1: numbers of the four logical types are read as such, and as what 
     CHECK(refusal(complex_file.read_as<float>("w")) == errc::unsupported_type);
     CHECK(refusal(complex_file.read<std::complex<double>>("w")) == errc::type_mismatch);
 
-    sample fp8(generation::v1_1);
+    sample fp8(version::v1_1);
     fp8.dtype("f8_e4m3").shape({3}).blob("\x38\x7e\xb8"); // 1, 448, -1
     const reader fp8_file = opened(fp8.file());
     CHECK(fp8_file.read_as<float>("w").value() == std::vector<float>{1, 448, -1});
@@ -286,22 +287,22 @@ TEST_CASE("0.1: data in either byte order are read alike, and viewed where the h
 }
 
 TEST_CASE("0.1: big-endian numbers are what they are, whatever they are read as") {
-    sample file(generation::v0_1);
+    sample file(version::v0_1);
     file.object("data_endianness", cbor::text("big")).blob("\x3f\x80\0\0\xc0\0\0\0"s);
     const reader from = opened(file.file());
     CHECK(from.read<float>("w").value() == std::vector<float>{1, -2});
     CHECK(from.read_as<double>("w").value() == std::vector<double>{1, -2});
-    CHECK(from.read_rows<float>("w", 1, 2).value() == std::vector<float>{-2});
+    CHECK(from["w"].rows(1, 2).read<float>().value() == std::vector<float>{-2});
     CHECK(from.view<std::byte>("w").value().size() == 8); // bytes have no order
     file.dtype("bool").shape({2}).blob("\0\1"s);
     CHECK(opened(file.file()).read<bool>("w").value() == std::vector<bool>{false, true});
 }
 
 TEST_CASE("0.1: without a word the order is little-endian, and so it is in every later generation") {
-    for (const generation from : generations) {
+    for (const ztensor::version from : generations) {
         sample file(from);
         file.blob(little_endian(0x3f800000, 4) + little_endian(0xc0000000, 4));
-        if (from != generation::v0_1) {
+        if (from != version::v0_1) {
             file.component("data_endianness", cbor::text("big")); // of no meaning there
         }
         const reader each = opened(file.file());
@@ -312,7 +313,7 @@ TEST_CASE("0.1: without a word the order is little-endian, and so it is in every
 
 TEST_CASE("0.1: another byte order than little and big is refused") {
     for (const char* const word : {"", "Big", "LITTLE", "middle", "native", "big "}) {
-        sample file(generation::v0_1);
+        sample file(version::v0_1);
         file.object("data_endianness", cbor::text(word));
         const result<reader> each = open_bytes(file.file());
         CAPTURE(word);
@@ -326,7 +327,7 @@ TEST_CASE("0.1: another byte order than little and big is refused") {
 TEST_CASE("a bool of 0.1 is true if its byte is not 0, one of a later generation if it is 1") {
     const temp_dir directory;
     const bytes odd = "\0\1\2\x80\xff\0"s;
-    for (const generation from : generations) {
+    for (const ztensor::version from : generations) {
         for (const bool is_zstd : {false, true}) {
             sample file(from);
             file.dtype("bool").shape({3, 2}).blob(odd);
@@ -337,15 +338,15 @@ TEST_CASE("a bool of 0.1 is true if its byte is not 0, one of a later generation
                 CAPTURE(name(from), is_zstd, way.way);
                 const reader& each = way.file.value();
                 std::array<bool, 6> into{};
-                if (from == generation::v0_1) {
+                if (from == version::v0_1) {
                     CHECK(each.read<bool>("w").value() == std::vector<bool>{false, true, true, true, true, false});
-                    CHECK(each.read_rows<bool>("w", 1, 2).value() == std::vector<bool>{true, true});
+                    CHECK(each["w"].rows(1, 2).read<bool>().value() == std::vector<bool>{true, true});
                     CHECK(each.read_as<float>("w").value() == std::vector<float>{0, 1, 1, 1, 1, 0});
                     each.read_into("w", into).value();
                     CHECK(into == std::array<bool, 6>{false, true, true, true, true, false});
                 } else {
                     CHECK(refusal(each.read<bool>("w")) == errc::bad_bool);
-                    CHECK(refusal(each.read_rows<bool>("w", 1, 2)) == errc::bad_bool);
+                    CHECK(refusal(each["w"].rows(1, 2).read<bool>()) == errc::bad_bool);
                     CHECK(refusal(each.read_as<float>("w")) == errc::bad_bool);
                     into.fill(true);
                     CHECK(refusal(each.read_into("w", into)) == errc::bad_bool);
@@ -359,14 +360,14 @@ TEST_CASE("a bool of 0.1 is true if its byte is not 0, one of a later generation
 }
 
 TEST_CASE("bools of 0 and 1 are read alike in every generation") {
-    for (const generation from : generations) {
+    for (const ztensor::version from : generations) {
         sample file(from);
         file.dtype("bool").shape({3}).blob("\1\0\1"s);
         const reader each = opened(file.file());
         CHECK(each.read<bool>("w").value() == std::vector<bool>{true, false, true});
         CHECK(each.read_as<double>("w").value() == std::vector<double>{1, 0, 1});
-        CHECK(each.read_rows<bool>("w", 0, 1).value() == std::vector<bool>{true});
-        CHECK(data_of(each).dtype_name() == "bool");
+        CHECK(each["w"].rows(0, 1).read<bool>().value() == std::vector<bool>{true});
+        CHECK(data_of(each).dtype().text() == "bool");
     }
 }
 
@@ -374,7 +375,7 @@ TEST_CASE("bools of 0 and 1 are read alike in every generation") {
 
 TEST_CASE("compressed data have their size from shape and type, where the file does not state it") {
     const temp_dir directory;
-    for (const generation from : generations_without_sizes) {
+    for (const ztensor::version from : generations_without_sizes) {
         for (const std::size_t decoded : {7U, 8U, 9U, 0U}) {
             sample file(from);
             file.zstd_blob(zstd::frame_of(counting(decoded)), 0); // for two floats
@@ -395,7 +396,7 @@ TEST_CASE("compressed data have their size from shape and type, where the file d
 }
 
 TEST_CASE("a size from the shape that the blob can't decode to is refused when the file is opened") {
-    for (const generation from : generations_without_sizes) {
+    for (const ztensor::version from : generations_without_sizes) {
         sample file(from);
         file.dtype("u8").zstd_blob("zzzz", 0).shape({4 * 32768});
         CHECK(open_bytes(file.file()).has_value());
@@ -409,7 +410,7 @@ TEST_CASE("a size from the shape that the blob can't decode to is refused when t
 }
 
 TEST_CASE("compressed data of an unknown type or format end with their blob") {
-    for (const generation from : generations_without_sizes) {
+    for (const ztensor::version from : generations_without_sizes) {
         for (const bool is_about_format : {false, true}) {
             sample file(from);
             file.zstd_blob(zstd::frame_of("abc") + support::zstd::skippable_frame("x") + zstd::frame_of("defgh"), 0);
@@ -431,7 +432,7 @@ TEST_CASE("compressed data of an unknown type or format end with their blob") {
 }
 
 TEST_CASE("compressed data whose size only decoding tells must be whole elements") {
-    sample file(generation::v1_1);
+    sample file(version::v1_1);
     file.zstd_blob(zstd::frame_of("abcdefg"), 0).object("format", cbor::text("own"));
     const reader each = opened(file.file());
     CHECK(refusal(data_of(each).read<float>()) == errc::size_mismatch);

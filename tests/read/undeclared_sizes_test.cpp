@@ -27,15 +27,15 @@ using support::opened;
 using support::refusal;
 using support::sample;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::load_plan;
 using ztensor::reader;
+using ztensor::version;
 namespace cbor = support::cbor;
 namespace zstd = support::zstd;
 
 /// Rows of two bytes of a type that nobody knows.
 sample six_bytes(const bytes& frames) {
-    sample file(generation::v1_1);
+    sample file(version::v1_1);
     file.zstd_blob(frames, 0).dtype("f16_of_somebody").shape({3});
     return file;
 }
@@ -68,7 +68,7 @@ TEST_CASE("a plan loads what only decoding tells the size of, whole and in rows"
     REQUIRE_FALSE(support::data_of(file).decoded_bytes());
     support::byte_vector whole(6), last_rows(4), none;
     load_plan plan(file);
-    plan.add("w", whole).add_rows("w", 1, 3, last_rows).add_slice("w", {{2, 2}}, none);
+    plan.add("w", whole).add("w", ztensor::rows(1, 3), last_rows).add(file["w"].slice({{2, 2}}), none);
     CHECK(plan.check());
     CHECK(plan.run());
     CHECK(support::as_string(whole) == "abcdef");
@@ -80,8 +80,8 @@ TEST_CASE("a plan loads what only decoding tells the size of, whole and in rows"
     support::byte_vector too_few(5), too_many(7);
     CHECK(refusal(load_plan(file).add("w", too_few).run()) == errc::decode_size);
     CHECK(refusal(load_plan(file).add("w", too_many).run()) == errc::decode_size);
-    CHECK(refusal(load_plan(file).add_rows("w", 0, 2, too_few).run()) == errc::size_mismatch);
-    CHECK(refusal(load_plan(file).add_rows("w", 2, 4, too_many).run()) == errc::out_of_bounds);
+    CHECK(refusal(load_plan(file).add("w", ztensor::rows(0, 2), too_few).run()) == errc::size_mismatch);
+    CHECK(refusal(load_plan(file).add("w", ztensor::rows(2, 4), too_many).run()) == errc::out_of_bounds);
     std::vector<float> numbers(3);
     CHECK(refusal(load_plan(file).add("w", numbers).check()) == errc::unknown_dtype);
     CHECK(refusal(load_plan(file).add_as("w", numbers).check()) == errc::unknown_dtype);
@@ -96,7 +96,7 @@ TEST_CASE("rows are asked of what has rows") {
     using namespace undeclared_sizes;
     const reader file = opened(sample().shape({}).blob(bytes(4, 'x')).file());
     std::vector<float> row(1);
-    CHECK(refusal(load_plan(file).add_rows("w", 0, 1, row).check()) == errc::out_of_bounds);
+    CHECK(refusal(load_plan(file).add("w", ztensor::rows(0, 1), row).check()) == errc::out_of_bounds);
     CHECK(load_plan(file).add("w", row).run());
 }
 
@@ -119,13 +119,15 @@ TEST_CASE("bytes of an unknown type are divided among the elements, if they can 
     const auto file_of = [](std::uint64_t elements, const bytes& content) {
         return opened(sample().dtype("f16_of_somebody").shape({elements}).blob(content).file());
     };
-    CHECK(support::as_string(file_of(3, "abcdef").read_rows<std::byte>("w", 1, 2).value()) == "cd");
-    CHECK(support::as_string(file_of(3, "abcdef").read_slice<std::byte>("w", {{1, 2}}).value()) == "cd");
-    CHECK(refusal(file_of(4, "abcdef").read_rows<std::byte>("w", 1, 2)) == errc::out_of_bounds);
-    CHECK(refusal(file_of(4, "abcdef").read_slice<std::byte>("w", {{1, 2}})) == errc::size_mismatch);
+    const reader three = file_of(3, "abcdef"), four = file_of(4, "abcdef");
+    CHECK(support::as_string(three["w"].rows(1, 2).read<std::byte>().value()) == "cd");
+    CHECK(support::as_string(three["w"].slice({{1, 2}}).read<std::byte>().value()) == "cd");
+    CHECK(refusal(four["w"].rows(1, 2).read<std::byte>()) == errc::out_of_bounds);
+    CHECK(refusal(four["w"].slice({{1, 2}}).read<std::byte>()) == errc::size_mismatch);
     for (const char* const content : {"", "abcdef"}) {
-        CHECK(file_of(0, content).read_rows<std::byte>("w", 0, 0).value().empty());
-        CHECK(file_of(0, content).read_slice<std::byte>("w", {{0, 0}}).value().empty());
+        const reader none = file_of(0, content);
+        CHECK(none["w"].rows(0, 0).read<std::byte>().value().empty());
+        CHECK(none["w"].slice({{0, 0}}).read<std::byte>().value().empty());
     }
 }
 
@@ -141,15 +143,15 @@ TEST_CASE("what is of an unknown type has no numbers, whatever they are to becom
     CHECK(refusal(of_unknown_type.read_as<long double>("w")) == errc::unsupported_type);
     CHECK(refusal(ztensor::component_pieces::open_as(support::data_of(of_unknown_type), ztensor::dtype::f32)) ==
           errc::unsupported_type);
-    sample big(generation::v0_1);
+    sample big(version::v0_1);
     big.dtype("fixed32").component("data_endianness", cbor::text("big"));
     const reader big_endian = opened(big.file());
     CHECK(refusal(support::data_of(big_endian).read_little_endian()) == errc::unknown_dtype);
     CHECK(refusal(ztensor::component_pieces::open(support::data_of(big_endian))) == errc::unknown_dtype);
-    CHECK(support::data_of(big_endian).original_dtype() == "fixed32");
-    sample of_1_0(generation::v1_0); // which says of other roles than its own not even that
+    CHECK(support::data_of(big_endian).dtype().original() == "fixed32");
+    sample of_1_0(version::v1_0); // which says of other roles than its own not even that
     of_1_0.parts("own", {2}, {{"extra", {}, 64, 8}});
     const reader extra = opened(of_1_0.file());
-    CHECK(extra.find("w")->component("extra")->original_dtype().empty());
+    CHECK(extra.find("w")->component("extra")->dtype().original().empty());
     CHECK(refusal(extra.find("w")->component("extra")->read<float>()) == errc::unknown_dtype);
 }

@@ -12,18 +12,18 @@ import sys
 # Public headers. Each may include lower ranks, and its own rank where that makes no circle.
 RANKS = {
     0: "version span fwd",
-    1: "error result dtype vocabulary shape float_types options file_path array executor",
-    2: "digest attributes io",
+    1: "error result dtype format shape float_types options file_path array executor",
+    2: "digest attributes io tensor readable",
     5: "component_view object_view object_draft",
     6: "sparse quantized reader writer",
-    7: "load_plan copy edit lint json pieces import reader_set",
+    7: "load_plan copy edit lint json pieces import",
     8: "ztensor compiled",
     9: "hdf5 eigen mdspan dlpack visit formatter",
 }
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
 ADAPTORS = 9  # the rank that only users include
-FOREIGN_GROUP = {"import", "reader_set"}  # of files of other formats, beside the umbrella
+FOREIGN_GROUP = {"import"}  # of files of other formats, beside the umbrella
 
 # The folders of detail/, with the floor that each stands on and the highest rank of the public headers that it may
 # include. A wing includes itself, where that makes no circle, and wings on lower floors.

@@ -25,9 +25,9 @@ FLAGS = {
     "compiled_without_exceptions": ["-DZTENSOR_COMPILED", "-fno-exceptions"],
 }
 # Needs nothing that only a compiled library has, so that linking fails for one reason alone.
-CALLER = "#include <ztensor/vocabulary.hpp>\nvoid called(ztensor::generation);\nvoid call(ztensor::generation);\nvoid call(ztensor::generation g) { called(g); }\n"
-CALLED = "#include <ztensor/vocabulary.hpp>\nvoid called(ztensor::generation);\nvoid called(ztensor::generation) {}\n"
-USER = "#include <ztensor/vocabulary.hpp>\nvoid {name}(ztensor::generation);\nvoid {name}(ztensor::generation) {{}}\n"
+CALLER = "#include <ztensor/format.hpp>\nvoid called(ztensor::version);\nvoid call(ztensor::version);\nvoid call(ztensor::version g) { called(g); }\n"
+CALLED = "#include <ztensor/format.hpp>\nvoid called(ztensor::version);\nvoid called(ztensor::version) {}\n"
+USER = "#include <ztensor/format.hpp>\nvoid {name}(ztensor::version);\nvoid {name}(ztensor::version) {{}}\n"
 
 
 def run(*command):

@@ -34,8 +34,10 @@ void add(std::string& out, const ztensor::attributes_view& attributes) {
 
 void add(std::string& out, const ztensor::component_view& part) {
     out += "\n ";
-    for (const std::string_view text : {part.role(), part.dtype_name(), part.original_dtype(), part.type(),
-                                        part.encoding_name(), part.shard(), part.digest()}) {
+    const auto type = part.type();
+    for (const std::string_view text :
+         {part.role(), part.dtype().text(), part.dtype().original(), type.is_present() ? type.text() : type.original(),
+          part.encoding().text(), part.shard(), part.digest().text()}) {
         add(out, text);
     }
     add(out, part.offset());
@@ -43,18 +45,19 @@ void add(std::string& out, const ztensor::component_view& part) {
     const auto decoded = part.decoded_bytes(), stated = part.uncompressed_length();
     out += decoded ? " decoded " + std::to_string(*decoded) : "";
     out += stated ? " stated " + std::to_string(*stated) : "";
-    out += part.has_type() ? " typed" : "";
-    out += part.has_unknown_type() ? " of unknown type" : "";
-    out += part.has_digest() ? " digested" : "";
+    out += type.is_present() || type.has_original() ? " typed" : "";
+    out += type.is_present() && !type.is_known() ? " of unknown type" : "";
+    out += part.digest().is_present() ? " digested" : "";
     out += part.is_big_endian() ? " big" : "";
-    out += part.dtype() ? " dtype " + std::to_string(static_cast<int>(*part.dtype())) : "";
-    out += part.encoding() ? " encoding " + std::to_string(static_cast<int>(*part.encoding())) : "";
+    out += part.dtype().is_known() ? " dtype " + std::to_string(static_cast<int>(*part.dtype().known())) : "";
+    out += part.encoding().is_known() ? " encoding " + std::to_string(static_cast<int>(*part.encoding().known())) : "";
 }
 
-void add(std::string& out, const ztensor::object_view& object) {
+void add(std::string& out, const ztensor::object_view& object, bool is_2) {
     out += '\n';
     for (const std::string_view text :
-         {object.name(), object.format(), object.original_format(), object.dtype_name(), object.type()}) {
+         {object.name(), is_2 ? object.format().original() : object.format().text(), object.format().original(),
+          object.dtype().text(), object.type().is_present() ? object.type().text() : object.type().original()}) {
         add(out, text);
     }
     out += " [";
@@ -63,7 +66,7 @@ void add(std::string& out, const ztensor::object_view& object) {
     }
     out += " ]";
     add(out, object.element_count());
-    out += object.known_format() ? " format " + std::to_string(static_cast<int>(*object.known_format())) : "";
+    out += object.format().known() ? " format " + std::to_string(static_cast<int>(*object.format().known())) : "";
     out += object.has_attributes() ? " attributes" : "";
     add(out, object.attributes());
     for (const ztensor::component_view part : object) {
@@ -86,9 +89,9 @@ void add_name(std::string& out, std::string_view text) {
 } // namespace outlines
 
 std::string outline(const ztensor::reader& file) {
-    std::string out(name(file.container()));
-    outlines::add(out, file.version());
-    outlines::add(out, static_cast<std::uint64_t>(file.generation()));
+    std::string out(file.container().text());
+    outlines::add(out, file.version().original());
+    outlines::add(out, static_cast<std::uint64_t>(file.version().known().value_or(ztensor::version::v1_2)));
     out += file.is_data_shard() ? " data shard" : "";
     out += file.has_attributes() ? " attributes" : "";
     outlines::add(out, file.attributes());
@@ -97,7 +100,7 @@ std::string outline(const ztensor::reader& file) {
         outlines::add(out, each.name);
     }
     for (const ztensor::object_view object : file) {
-        outlines::add(out, object);
+        outlines::add(out, object, file.version() == ztensor::version::v2);
     }
     return out;
 }

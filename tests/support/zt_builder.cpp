@@ -28,12 +28,12 @@ bytes file_0_1(std::string_view index, const std::vector<bytes>& blobs) {
     return container(magic_0_1, index, blobs, false);
 }
 
-std::string_view version_text(ztensor::generation generation) {
+std::string_view version_text(ztensor::version generation) {
     constexpr std::string_view texts[] = {"", "1.0", "1.1.0", "1.2.0"};
     return texts[static_cast<std::size_t>(generation)];
 }
 
-sample::sample(ztensor::generation generation) : generation_(generation) {
+sample::sample(ztensor::version generation) : generation_(generation) {
     blobs_ = {little_endian(0x3f800000, 4) + little_endian(0x40000000, 4)};
     if (is_0_1()) {
         object_ = {{"name", cbor::text("w")},        {"offset", cbor::number(64)},    {"size", cbor::number(8)},
@@ -90,8 +90,8 @@ sample& sample::blob(const bytes& content) {
 
 sample& sample::zstd_blob(const bytes& frames, std::uint64_t decoded_bytes) {
     blob(frames).component("encoding", cbor::text("zstd"));
-    return generation_ == ztensor::generation::v1_2 ? component("uncompressed_length", cbor::number(decoded_bytes))
-                                                    : *this;
+    return generation_ == ztensor::version::v1_2 ? component("uncompressed_length", cbor::number(decoded_bytes))
+                                                 : *this;
 }
 
 sample& sample::blobs(std::vector<bytes> contents) {
@@ -123,7 +123,7 @@ sample& sample::stored_parts(std::string_view format, const std::vector<std::uin
         part one{each.role, each.dtype, offset, blobs_.back().size()};
         if (is_zstd) {
             one.more.set("encoding", cbor::text("zstd"));
-            if (generation_ == ztensor::generation::v1_2) {
+            if (generation_ == ztensor::version::v1_2) {
                 one.more.set("uncompressed_length", cbor::number(each.content.size()));
             }
         }

@@ -9,7 +9,7 @@
 #include "support/cbor.hpp"
 #include "support/zstd_frames.hpp"
 
-#include <ztensor/vocabulary.hpp>
+#include <ztensor/format.hpp>
 
 #include <cstdint>
 #include <string>
@@ -30,7 +30,7 @@ inline constexpr std::string_view magic_0_1 = "ZTEN0001";
 [[nodiscard]] bytes file_0_1(std::string_view index, const std::vector<bytes>& blobs = {});
 
 /// What the field "version" of an index says; nothing in 0.1, which has no such field.
-[[nodiscard]] std::string_view version_text(ztensor::generation generation);
+[[nodiscard]] std::string_view version_text(ztensor::version generation);
 
 /// A component to be put into a sample. dtype in the words of 1.1 and later.
 struct part {
@@ -53,11 +53,11 @@ struct plain_part {
 /// the generation are put in their place. In 0.1, which has one map for all, all fields are in that.
 class sample {
 public:
-    explicit sample(ztensor::generation generation = ztensor::generation::v1_2);
+    explicit sample(ztensor::version generation = ztensor::version::v1_2);
 
-    [[nodiscard]] ztensor::generation generation() const noexcept { return generation_; }
-    [[nodiscard]] bool is_0_1() const noexcept { return generation_ == ztensor::generation::v0_1; }
-    [[nodiscard]] bool is_1_0() const noexcept { return generation_ == ztensor::generation::v1_0; }
+    [[nodiscard]] ztensor::version version() const noexcept { return generation_; }
+    [[nodiscard]] bool is_0_1() const noexcept { return generation_ == ztensor::version::v0_1; }
+    [[nodiscard]] bool is_1_0() const noexcept { return generation_ == ztensor::version::v1_0; }
 
     /// The maps, for changes that are no change of a field.
     [[nodiscard]] cbor::map& root_map() noexcept { return is_0_1() ? object_ : root_; }
@@ -102,7 +102,7 @@ private:
     [[nodiscard]] std::string own_dtype(std::string_view word) const;
     [[nodiscard]] bool keeps(std::string_view key) const;
 
-    ztensor::generation generation_;
+    ztensor::version generation_;
     cbor::map root_;
     cbor::map object_;
     cbor::map component_;

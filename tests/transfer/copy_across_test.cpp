@@ -102,7 +102,7 @@ TEST_CASE("between version 2 and others raw blobs stay, and are digested anew as
                 REQUIRE(out.add("w", {3}, three_values, each.before == digest::none ? how : how.digest(each.before)));
             });
             CHECK(copied.after.find("w").value().read<float>().value() == three_values);
-            CHECK(part_of(copied.after, "w", "data").digest().substr(0, each.after.size()) == each.after);
+            CHECK(part_of(copied.after, "w", "data").digest().text().substr(0, each.after.size()) == each.after);
             CHECK(copied.after.verify().value().verified == 1);
             CHECK((part_of(copied.after, "w", "data").encoding() != ztensor::encoding::raw) == is_zstd);
         }
@@ -157,11 +157,11 @@ TEST_CASE("quantized weights cross where their parameters can be said, both ways
                                   std::vector<float>{0.5F, 2}, std::vector<std::int8_t>{1, 0}));
     };
     const crossed_files there(format_version::v1_2, format_version::v2, fill);
-    CHECK(there.after.find("q").value().format() == "zt.quant_group/1");
+    CHECK(there.after.find("q").value().format().original() == "zt.quant_group/1");
     CHECK(part_of(there.after, "q", "data").dtype() == ztensor::dtype::i32);
     const reader back = reopened(write_options(), [&](writer& out) { REQUIRE(ztensor::copy(there.after, out)); });
     const auto object = back.find("q").value();
-    CHECK(object.known_format() == ztensor::format::quantized_group);
+    CHECK(object.format() == ztensor::format::quantized_group);
     CHECK(object.attributes().text("packing").value() == "8_per_i32");
     CHECK_FALSE(object.attributes().contains("scale_form"));
     CHECK(part_of(back, "q", "packed_weight").read<std::int32_t>().value() ==
@@ -175,7 +175,7 @@ TEST_CASE("bools and compressed tensors come back from version 2 as they were") 
         REQUIRE(out.add("z", {3}, three_values, store().zstd()));
     });
     CHECK(part_of(back.after, "b", "data").dtype() == ztensor::dtype::boolean);
-    CHECK_FALSE(part_of(back.after, "b", "data").has_type());
+    CHECK_FALSE(part_of(back.after, "b", "data").type().is_present());
     CHECK(part_of(back.after, "z", "data").encoding() == ztensor::encoding::zstd);
     CHECK(part_of(back.after, "z", "data").stored_bytes() == part_of(back.before, "z", "data").stored_bytes());
     CHECK(back.after.find("z").value().read<float>().value() == three_values);

@@ -33,7 +33,7 @@ ztensor::copy_options only(std::string name) {
         [name = std::move(name)](const ztensor::object_view& object) { return object.name() == name; });
 }
 
-bytes file_of_things(ztensor::generation from, const std::vector<thing>& things, bytes attributes) {
+bytes file_of_things(ztensor::version from, const std::vector<thing>& things, bytes attributes) {
     std::vector<bytes> blobs;
     std::uint64_t offset = 64;
     cbor::map objects;
@@ -41,7 +41,7 @@ bytes file_of_things(ztensor::generation from, const std::vector<thing>& things,
         cbor::map components;
         for (const piece& one : each.pieces) {
             cbor::map fields = one.more;
-            if (from != ztensor::generation::v1_0) {
+            if (from != ztensor::version::v1_0) {
                 fields.set("dtype", cbor::text(one.dtype));
             }
             fields.set("offset", cbor::number(offset)).set("length", cbor::number(one.stored.size()));
@@ -51,7 +51,7 @@ bytes file_of_things(ztensor::generation from, const std::vector<thing>& things,
         }
         cbor::map object = {
             {"shape", cbor::numbers(each.shape)}, {"format", cbor::text(each.format)}, {"components", components}};
-        if (from == ztensor::generation::v1_0) {
+        if (from == ztensor::version::v1_0) {
             object.set("dtype", cbor::text(each.pieces.front().dtype));
         }
         if (!each.attributes.empty()) {
@@ -60,12 +60,12 @@ bytes file_of_things(ztensor::generation from, const std::vector<thing>& things,
         objects.set(each.name, object);
     }
     cbor::map root = {{"version", cbor::text(support::version_text(from))}};
-    root.set(from == ztensor::generation::v1_0 ? "tensors" : "objects", objects);
+    root.set(from == ztensor::version::v1_0 ? "tensors" : "objects", objects);
     if (!attributes.empty()) {
         root.set("attributes", attributes);
     }
-    return from == ztensor::generation::v1_0 ? support::file_1_0(root.encoded(), blobs)
-                                             : support::file_1(root.encoded(), blobs);
+    return from == ztensor::version::v1_0 ? support::file_1_0(root.encoded(), blobs)
+                                          : support::file_1(root.encoded(), blobs);
 }
 
 cbor::map zstd_of(std::uint64_t decoded_bytes) {
@@ -142,12 +142,12 @@ void check_verbatim(const bytes& file, const bytes& copy) {
         for (const ztensor::component_view component : object) {
             const ztensor::component_view other = twin.component(component.role()).value();
             CHECK(stored_of(other) == stored_of(component));
-            CHECK(other.dtype_name() == component.dtype_name());
+            CHECK(other.dtype().text() == component.dtype().text());
             CHECK(other.type() == component.type());
-            CHECK(other.has_type() == component.has_type());
-            CHECK(other.encoding_name() == component.encoding_name());
+            CHECK(other.type().is_present() == component.type().is_present());
+            CHECK(other.encoding().text() == component.encoding().text());
             CHECK(other.digest() == component.digest());
-            CHECK(other.has_digest() == component.has_digest());
+            CHECK(other.digest().is_present() == component.digest().is_present());
             CHECK(other.decoded_bytes() == component.decoded_bytes());
             if (component.encoding() != ztensor::encoding::raw) {
                 CHECK(other.uncompressed_length() == component.uncompressed_length());

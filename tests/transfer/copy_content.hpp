@@ -11,8 +11,8 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/options.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstdint>
 #include <string>
@@ -56,7 +56,7 @@ struct thing {
 };
 
 /// 1.0, 1.1 or 1.2.
-bytes file_of_things(ztensor::generation from, const std::vector<thing>& things, bytes attributes = {});
+bytes file_of_things(ztensor::version from, const std::vector<thing>& things, bytes attributes = {});
 
 support::cbor::map zstd_of(std::uint64_t decoded_bytes);
 bytes u64(const integers& numbers);

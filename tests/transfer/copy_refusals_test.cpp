@@ -34,10 +34,10 @@ using support::outcome;
 using support::sample;
 using ztensor::dtype;
 using ztensor::format_version;
-using ztensor::generation;
 using ztensor::object_draft;
 using ztensor::reader;
 using ztensor::store;
+using ztensor::version;
 using ztensor::writer;
 namespace cbor = support::cbor;
 
@@ -123,7 +123,7 @@ TEST_CASE("coordinates that stand twice stay where they may, and don't come into
 
 TEST_CASE("indices of two widths become those of one width in version 2") {
     using namespace copy_refusals;
-    sample file(generation::v1_1);
+    sample file(version::v1_1);
     file.stored_parts("sparse_csr", {2, 3},
                       {{"values", "f32", things::f32_bits({0x3f800000, 0x40000000})},
                        {"indices", "u32", support::little_endian({0, 2}, 4)},
@@ -139,7 +139,7 @@ TEST_CASE("indices of two widths become those of one width in version 2") {
 
 TEST_CASE("storage types that nobody knows stay, unless they are known elsewhere or their bytes must be") {
     using namespace copy_refusals;
-    sample of_0_1(generation::v0_1);
+    sample of_0_1(version::v0_1);
     of_0_1.component("dtype", cbor::text("f32")); // of 1.2; 0.1 has "float32"
     CHECK(outcome_of_copy(opened(of_0_1.file()), format_version::v0_1) == "not_expressible");
     of_0_1.component("dtype", cbor::text("float32x"));
@@ -158,7 +158,7 @@ TEST_CASE("storage types that nobody knows stay, unless they are known elsewhere
 
 TEST_CASE("a sparse tensor whose values are of an unknown type is not taken apart, nor put together") {
     using namespace copy_refusals;
-    sample of_0_1(generation::v0_1);
+    sample of_0_1(version::v0_1);
     of_0_1.shape({2, 3}).object("layout", cbor::text("sparsecsr"));
     of_0_1.blob(things::u64({0, 1, 2}) + things::u64({0, 2}) + things::f32_bits({1, 2}));
     of_0_1.component("dtype", cbor::text("float32x"));
@@ -174,7 +174,7 @@ TEST_CASE("a sparse tensor whose values are of an unknown type is not taken apar
 
 TEST_CASE("bools of 0.1 in an encoding that nobody knows are copied as they are stored") {
     using namespace copy_refusals;
-    sample file(generation::v0_1);
+    sample file(version::v0_1);
     file.dtype("bool").blob("\x02\x01").component("encoding", cbor::text("mystery"));
     const reader from = opened(file.file());
     CHECK(outcome_of_copy(from, format_version::v1_2) == "ok");
@@ -185,9 +185,9 @@ TEST_CASE("bools of 0.1 in an encoding that nobody knows are copied as they are 
 TEST_CASE("a format's name that a later version has is not taken for it in 0.1") {
     using namespace copy_refusals;
     for (const char* const word : {"sparse_csr", "sparsecsr", "quantized_group", "mine"}) {
-        for (const generation from : {generation::v0_1, generation::v1_1, generation::v1_2}) {
+        for (const ztensor::version from : {version::v0_1, version::v1_1, version::v1_2}) {
             sample file(from);
-            file.object(from == generation::v0_1 ? "layout" : "format", cbor::text(word));
+            file.object(from == version::v0_1 ? "layout" : "format", cbor::text(word));
             const auto read = support::open_bytes(file.file());
             if (!read) {
                 continue;
@@ -198,7 +198,7 @@ TEST_CASE("a format's name that a later version has is not taken for it in 0.1")
                 CAPTURE(word, static_cast<int>(from), static_cast<int>(to), outcome(copied));
                 if (copied) {
                     const reader after = opened(support::finished(out));
-                    CHECK(after.find("w").value().known_format() == read->find("w").value().known_format());
+                    CHECK(after.find("w").value().format().known() == read->find("w").value().format().known());
                 } else {
                     CHECK(copied.error().code() == ztensor::errc::not_expressible);
                 }
@@ -214,6 +214,6 @@ TEST_CASE("types of version 2 that a foreign file has come into it with their me
     support::write_file(directory / "e.safetensors", support::safetensors_file(header, "\x7f\x80"));
     const reader from = ztensor::open_any(directory / "e.safetensors").value();
     const reader after = written_as(format_version::v2, [&](writer& out) { REQUIRE(ztensor::copy(from, out)); });
-    CHECK(after.find("e").value().data().value().type() == "f8_e8m0");
+    CHECK(after.find("e").value().data().value().type().text() == "f8_e8m0");
     CHECK(outcome_of_copy(from, format_version::v1_2) == "ok");
 }

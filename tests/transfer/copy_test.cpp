@@ -62,10 +62,10 @@ using ztensor::digest_text;
 using ztensor::dtype;
 using ztensor::errc;
 using ztensor::format_version;
-using ztensor::generation;
 using ztensor::object_view;
 using ztensor::reader;
 using ztensor::result;
+using ztensor::version;
 using ztensor::writer;
 namespace cbor = support::cbor;
 
@@ -87,7 +87,7 @@ TEST_CASE("big-endian data are swapped in later versions, with a digest of the s
     }
     for (const auto& [dtype, width] : types) {
         for (const char* const algorithm : {"", "crc32c", "sha256", "blake3"}) {
-            sample file(generation::v0_1);
+            sample file(version::v0_1);
             file.dtype(dtype).shape({48 / width}).blob(content).object("data_endianness", cbor::text("big"));
             const std::string word = algorithm;
             const bytes digest = word == "crc32c"   ? crc32c_of(content)
@@ -102,10 +102,11 @@ TEST_CASE("big-endian data are swapped in later versions, with a digest of the s
                     const reader copy = opened(copied(file.file(), target, copy_options().reencode(is_anew)));
                     const component_view data = copy.find("w").value().component("data").value();
                     CHECK(decoded_of(data) == (width > 1 ? swapped(content, width) : content));
-                    CHECK(data.dtype_name() == dtype);
+                    CHECK(data.dtype().text() == dtype);
                     CHECK_FALSE(data.is_big_endian());
                     const bool is_kept = word != "blake3" || (width == 1 && !is_anew);
-                    CHECK(std::string(data.digest()).substr(0, data.digest().find(':')) == (is_kept ? word : ""));
+                    CHECK(std::string(data.digest().text()).substr(0, data.digest().text().find(':')) ==
+                          (is_kept ? word : ""));
                     CHECK(data.verify().value() == (word == "crc32c" || word == "sha256" ? digest_state::match
                                                     : word.empty() || !is_kept           ? digest_state::absent
                                                                                          : digest_state::unsupported));
@@ -124,7 +125,7 @@ TEST_CASE("bools of 0.1 of any byte become 0 and 1 in later versions") {
     const bytes normal = "\0\1\1\1\1\0"s;
     for (const bool is_zstd : {false, true}) {
         for (const bool is_anew : {false, true}) {
-            sample file(generation::v0_1);
+            sample file(version::v0_1);
             file.dtype("bool").shape({6}).blob(bools);
             const bytes stored = is_zstd ? support::zstd::frame_of(bools) : bools;
             if (is_zstd) {
@@ -137,8 +138,8 @@ TEST_CASE("bools of 0.1 of any byte become 0 and 1 in later versions") {
                 const component_view data = copy.find("w").value().component("data").value();
                 CHECK(decoded_of(data) == normal);
                 CHECK(data.dtype() == ztensor::dtype::boolean);
-                CHECK(data.encoding_name() == (is_zstd ? "zstd" : "raw"));
-                CHECK(data.digest().substr(0, 7) == "crc32c:");
+                CHECK(data.encoding().text() == (is_zstd ? "zstd" : "raw"));
+                CHECK(data.digest().text().substr(0, 7) == "crc32c:");
                 CHECK(data.verify().value() == digest_state::match);
                 const auto read = copy.read<bool>("w");
                 CHECK((read.has_value() && *read == std::vector<bool>{false, true, true, true, true, false}));
@@ -151,10 +152,10 @@ TEST_CASE("bools of 0.1 of any byte become 0 and 1 in later versions") {
 
 TEST_CASE("bools of 0.1 in a sparse tensor become 0 and 1 in later versions") {
     for (const bool is_csr : {false, true}) {
-        sample file(generation::v0_1);
+        sample file(version::v0_1);
         file.dtype("bool").shape({1, 3}).object("layout", cbor::text(is_csr ? "sparsecsr" : "sparsecoo"));
         file.blob(is_csr ? u64({0, 2}) + u64({0, 2}) + "\2\xff" : u64({0, 0}) + "\2" + u64({0, 2}) + "\xff");
-        sample arrays(generation::v0_1);
+        sample arrays(version::v0_1);
         arrays.dtype("bool").shape({1, 3}).blob("\2\xff").object("layout", cbor::text("sparse"));
         if (is_csr) {
             arrays.object("sparse_format", cbor::text("csr"))
@@ -176,11 +177,11 @@ TEST_CASE("bools of 0.1 in a sparse tensor become 0 and 1 in later versions") {
 TEST_CASE("bools of later versions are not touched, whatever their bytes") {
     const bytes bools = "\0\1\2\xff"s;
     const bytes file = file_of_things(
-        generation::v1_2, {{"w", "dense", {4}, {{"data", "bool", bools, {{"digest", cbor::text(crc32c_of(bools))}}}}}});
+        version::v1_2, {{"w", "dense", {4}, {{"data", "bool", bools, {{"digest", cbor::text(crc32c_of(bools))}}}}}});
     for (const format_version target : {format_version::v1_1, format_version::v1_2}) {
         const reader copy = opened(copied(file, target));
         CHECK(decoded_of(copy.find("w").value().component("data").value()) == bools);
-        CHECK(copy.find("w").value().component("data")->digest() == crc32c_of(bools));
+        CHECK(copy.find("w").value().component("data")->digest().text() == crc32c_of(bools));
         CHECK(refusal(copy.read<bool>("w")) == errc::bad_bool); // as in the original
     }
 }
@@ -190,7 +191,7 @@ TEST_CASE("an attribute of 0.1 that later versions would nest too deep is refuse
          {60U, 61U, 62U}) { // 64 in all, with those around it: 2 in 0.1, 4 in an object of 1.2
         CAPTURE(levels);
         const bytes deep = support::repeated(levels, "\x81") + "\x01";
-        const reader from = opened(sample(generation::v0_1).object("custom", deep).file());
+        const reader from = opened(sample(version::v0_1).object("custom", deep).file());
         const bool is_refused = levels > 60;
         writer to = to_memory(format_version::v1_2);
         CHECK(support::outcome(ztensor::copy(from, to)) == (is_refused ? "cbor_depth" : "ok"));
@@ -206,7 +207,7 @@ TEST_CASE("sparse tensors of 0.1 become parts, stored as the blob was, and one b
         for (const bool is_zstd : {false, true}) {
             const bytes plain = is_csr ? csr_blob : coo_blob;
             const bytes stored = is_zstd ? support::zstd::frame_of(plain) : plain;
-            sample file(generation::v0_1);
+            sample file(version::v0_1);
             file.shape({2, 3}).object("layout", cbor::text(is_csr ? "sparsecsr" : "sparsecoo")).blob(stored);
             if (is_zstd) {
                 file.zstd_blob(stored, 0);
@@ -229,14 +230,14 @@ TEST_CASE("sparse tensors of 0.1 become parts, stored as the blob was, and one b
                     CHECK(decoded_of(object.component("coords").value()) == u64({0, 1, 0, 2}));
                 }
                 for (const component_view component : object) {
-                    CHECK(component.encoding_name() == (is_zstd ? "zstd" : "raw"));
-                    CHECK(component.digest().substr(0, 7) == "crc32c:");
+                    CHECK(component.encoding().text() == (is_zstd ? "zstd" : "raw"));
+                    CHECK(component.digest().text().substr(0, 7) == "crc32c:");
                     CHECK(component.verify().value() == digest_state::match);
                 }
                 CHECK(object.attributes().integer("custom").value() == 7);
                 const reader back = opened(copied(in_parts, format_version::v0_1));
                 CHECK(decoded_of(back.find("w").value().component("data").value()) == plain);
-                CHECK(back.find("w").value().original_format() == (is_csr ? "sparsecsr" : "sparsecoo"));
+                CHECK(back.find("w").value().format().original() == (is_csr ? "sparsecsr" : "sparsecoo"));
                 CHECK(back.verify().value().complete());
             }
         }
@@ -244,7 +245,7 @@ TEST_CASE("sparse tensors of 0.1 become parts, stored as the blob was, and one b
 }
 
 TEST_CASE("the other spelling of 0.1, with index arrays in the manifest, becomes one blob or parts") {
-    sample csr(generation::v0_1);
+    sample csr(version::v0_1);
     csr.shape({2, 3})
         .blob(f32_bits({0x40a00000, 0x40e00000}))
         .object("layout", cbor::text("sparse"))
@@ -252,7 +253,7 @@ TEST_CASE("the other spelling of 0.1, with index arrays in the manifest, becomes
     csr.object("indptr", cbor::numbers({0, 1, 2}))
         .object("indices", cbor::numbers({0, 2}))
         .object("custom", cbor::number(7));
-    sample coo(generation::v0_1);
+    sample coo(version::v0_1);
     coo.shape({2, 3})
         .blob(f32_bits({0x40a00000, 0x40e00000}))
         .object("layout", cbor::text("sparse"))
@@ -274,7 +275,7 @@ TEST_CASE("the other spelling of 0.1, with index arrays in the manifest, becomes
 }
 
 TEST_CASE("a sparse tensor of 0.1 that breaks a rule is not copied into parts") {
-    sample file(generation::v0_1);
+    sample file(version::v0_1);
     file.shape({2, 3}).object("layout", cbor::text("sparsecsr")).blob(u64({0, 1, 2}) + u64({0, 3}) + f32_bits({1, 2}));
     CHECK(failed_copy(file.file(), format_version::v1_2).code() == errc::sparse_index);
     CHECK(copied(file.file(), format_version::v0_1).size() > 0); // as it is stored
@@ -306,9 +307,8 @@ TEST_CASE("narrow indices of 1.1 become u64 in 1.2, and stay what they are in 1.
                 return out;
             };
             const bytes values = f32_bits({0x40a00000, 0x40e00000});
-            const bytes file =
-                file_of_things(generation::v1_1,
-                               {{"csr",
+            const bytes file = file_of_things(
+                version::v1_1, {{"csr",
                                  "sparse_csr",
                                  {2, 3},
                                  {one("indices", dtype, numbers({0, 2}, width)),
@@ -324,8 +324,8 @@ TEST_CASE("narrow indices of 1.1 become u64 in 1.2, and stay what they are in 1.
             CHECK(wide.verify().value().complete());
             for (const object_view object : wide) {
                 for (const component_view component : object) {
-                    CHECK(component.encoding_name() == (is_zstd ? "zstd" : "raw"));
-                    CHECK(component.dtype_name() == (component.role() == "values" ? "f32" : "u64"));
+                    CHECK(component.encoding().text() == (is_zstd ? "zstd" : "raw"));
+                    CHECK(component.dtype().text() == (component.role() == "values" ? "f32" : "u64"));
                 }
             }
             check_verbatim(file, copied(file, format_version::v1_1));
@@ -335,7 +335,7 @@ TEST_CASE("narrow indices of 1.1 become u64 in 1.2, and stay what they are in 1.
 
             if (is_signed) {
                 const bytes negative = file_of_things(
-                    generation::v1_1,
+                    version::v1_1,
                     {{"m",
                       "sparse_coo",
                       {3},
@@ -376,7 +376,7 @@ TEST_CASE("blobs whose size 1.1 does not state get it in 1.2") {
           {"scales", "u8", "a"},
           {"zeros", "u8", "b"}}},
     };
-    const bytes file = file_of_things(generation::v1_1, things);
+    const bytes file = file_of_things(version::v1_1, things);
     const bytes copy_1_2 = copied(file, format_version::v1_2);
     const reader copy = opened(copy_1_2);
     const auto size_of = [&](const char* object, const char* role) {
@@ -410,19 +410,19 @@ TEST_CASE("the types that 1.1 spells as dtypes are the same types in 1.2") {
          {1},
          {{"data", "complex128", support::zstd::frame_of(bytes(16, 'd')), {{"encoding", cbor::text("zstd")}}}}},
     };
-    const bytes file = file_of_things(generation::v1_1, in_1_1);
+    const bytes file = file_of_things(version::v1_1, in_1_1);
     const bytes copy = copied(file, format_version::v1_2);
     const std::tuple<const char*, const char*, const char*> expected[] = {
         {"a", "u8", "f8_e4m3fn"}, {"b", "u8", "f8_e5m2"}, {"c", "f32", "complex64"}, {"d", "f64", "complex128"}};
     const reader copied_file = opened(copy);
     for (const auto& [name, dtype, type] : expected) {
         const component_view data = copied_file.find(name).value().component("data").value();
-        CHECK(data.original_dtype() == dtype);
-        CHECK(data.type() == type);
+        CHECK(data.dtype().original() == dtype);
+        CHECK(data.type().text() == type);
     }
     const reader back = opened(copied(copy, format_version::v1_1));
     for (const thing& each : in_1_1) {
-        CHECK(back.find(each.name).value().component("data")->original_dtype() == each.pieces.front().dtype);
+        CHECK(back.find(each.name).value().component("data")->dtype().original() == each.pieces.front().dtype);
         CHECK(stored_of(back.find(each.name).value().component("data").value()) == each.pieces.front().stored);
     }
 }
@@ -478,9 +478,9 @@ namespace {
 
 /// Three objects whose blobs lie in another order than their names.
 bytes three() {
-    return file_of_things(generation::v1_2, {{"c", "dense", {3}, {{"data", "u8", "ccc"}}},
-                                             {"a", "dense", {1}, {{"data", "u8", "a"}}},
-                                             {"b", "own", {2}, {{"one", "u8", "bb"}, {"two", "u8", "bbbb"}}}});
+    return file_of_things(version::v1_2, {{"c", "dense", {3}, {{"data", "u8", "ccc"}}},
+                                          {"a", "dense", {1}, {{"data", "u8", "a"}}},
+                                          {"b", "own", {2}, {{"one", "u8", "bb"}, {"two", "u8", "bbbb"}}}});
 }
 
 std::vector<std::string> names_in(const bytes& file) {
@@ -497,7 +497,8 @@ std::vector<std::string> names_in(const bytes& file) {
 TEST_CASE("only what is selected is copied") {
     CHECK(names_in(copied(three(), format_version::v1_2, only("a"))) == std::vector<std::string>{"a"});
     CHECK(names_in(copied(three(), format_version::v1_2, only("nothing"))).empty());
-    const auto by_format = copy_options().select([](const object_view& object) { return object.format() == "dense"; });
+    const auto by_format =
+        copy_options().select([](const object_view& object) { return object.format().text() == "dense"; });
     CHECK(names_in(copied(three(), format_version::v0_1, by_format)) ==
           std::vector<std::string>{"c", "a"}); // as the blobs lie
 }
@@ -543,7 +544,7 @@ TEST_CASE("progress tells of each object, in the order of the blobs, and of the 
            copy_options(tell).select([](const object_view& object) { return object.name() != "c"; }));
     CHECK(told == std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>>{{"a", 1, 7}, {"b", 7, 7}});
     told.clear();
-    copied(file_of_things(generation::v1_2, {}), format_version::v1_2, tell);
+    copied(file_of_things(version::v1_2, {}), format_version::v1_2, tell);
     CHECK(told.empty());
 }
 
@@ -585,7 +586,7 @@ TEST_CASE("blobs keep their order, and empty ones come before what they lie at t
     const std::vector<thing> things = {{"z", "dense", {0}, {{"data", "u8", ""}}},
                                        {"m", "own", {1}, {{"y", "u8", "yy"}, {"x", "u8", ""}, {"w", "u8", "ww"}}},
                                        {"a", "dense", {2}, {{"data", "u8", "ab"}}}};
-    const bytes file = copied(file_of_things(generation::v1_2, things), format_version::v1_2);
+    const bytes file = copied(file_of_things(version::v1_2, things), format_version::v1_2);
     CHECK(copied(file, format_version::v1_2) == file);
     CHECK(copied(file, format_version::v1_2, copy_options().reencode()) == file);
     const reader copy = opened(file);
@@ -607,7 +608,7 @@ TEST_CASE("1.0 is copied into every version") {
           {"indices", "", u64({0, 2})},
           {"indptr", "", u64({0, 1, 2})}}},
     };
-    const bytes file = file_of_things(generation::v1_0, things);
+    const bytes file = file_of_things(version::v1_0, things);
     for (const format_version target : versions) {
         CAPTURE(name_of(target));
         const reader copy = opened(copied(file, target));

@@ -44,8 +44,8 @@ std::map<std::string, std::string> words_and_content(const reader& file) {
     for (const ztensor::object_view object : file) {
         for (const ztensor::component_view part : object) {
             const auto content = part.read<std::byte>();
-            std::string said = std::string(object.format()) + ' ' + std::string(part.dtype_name()) + ' ' +
-                               std::string(part.type()) + ' ' + outcome(content) + ' ';
+            std::string said = std::string(object.format().text()) + ' ' + std::string(part.dtype().text()) + ' ' +
+                               std::string(part.type().text()) + ' ' + outcome(content) + ' ';
             if (content) {
                 for (const std::byte byte : *content) {
                     said += std::to_string(std::to_integer<int>(byte)) + ' ';

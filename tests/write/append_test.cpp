@@ -196,7 +196,7 @@ TEST_CASE("golden files are gone on with, but for those of version 1.0") {
                                          std::filesystem::perm_options::add);
             const std::string old = read_file(directory / "f");
             const auto before = content_of(directory / "f");
-            const bool is_1_0 = reader::open(golden).value().generation() == ztensor::generation::v1_0;
+            const bool is_1_0 = reader::open(golden).value().version() == ztensor::version::v1_0;
             const result<void> done = append_one(directory / "f", "appended!", mode);
             if (is_1_0) {
                 REQUIRE(!done);

@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <ztensor/vocabulary.hpp>
+#include <ztensor/format.hpp>
 
 #include <cstddef>
 
@@ -12,15 +12,16 @@ void check_dense(const ztensor::object_view& object, const ztensor::shape& dimen
                  const support::bytes& found) {
     CAPTURE(std::string(object.name()));
     CHECK(object.shape() == dimensions);
-    CHECK(object.known_format() == ztensor::format::dense);
+    CHECK(object.format() == ztensor::format::dense);
     CHECK(object.size() == 1);
     const ztensor::component_view data = object.data().value();
-    CHECK(std::string(data.dtype_name()) == words.first);
-    CHECK(std::string(data.type()) == words.second);
+    CHECK(std::string(data.dtype().text()) == words.first);
+    CHECK(std::string(data.type().text()) == words.second);
     CHECK(found == elements);
     if (data.encoding() == ztensor::encoding::raw) {
         support::byte_vector stored(static_cast<std::size_t>(data.stored_bytes()));
         data.read_stored_into(stored).value();
-        CHECK(support::as_string(stored) == support::between_file_and_host(elements, width_bytes(*data.dtype())));
+        CHECK(support::as_string(stored) ==
+              support::between_file_and_host(elements, width_bytes(*data.dtype().known())));
     }
 }

@@ -72,7 +72,7 @@ std::vector<store> stores_to_try() {
     }
     stores.push_back(store().type("q8.8").zstd());
     store of_no_letters;
-    of_no_letters.has_type_ = true;
+    ztensor::detail::draft_access::set_type(of_no_letters, "", true);
     stores.push_back(of_no_letters);
     return stores;
 }
@@ -113,7 +113,7 @@ TEST_CASE("a dense tensor is taken or refused as an object of one component is")
                     return out.add_object(each.name, draft.component_bytes("data", each.storage, bytes, each.how));
                 });
                 CAPTURE(static_cast<int>(version), each.name, to_string(each.dimensions), each.size_bytes,
-                        name(each.storage), each.how.type_, direct.substr(0, 300), general.substr(0, 300));
+                        name(each.storage), each.how.type(), direct.substr(0, 300), general.substr(0, 300));
                 REQUIRE((direct == general));
                 ++(direct.substr(0, 2) == "ok" ? taken : refused);
             }
@@ -128,7 +128,7 @@ TEST_CASE("a dense tensor is taken or refused as an object of one component is")
         for (const dtype storage : {dtype::f32, dtype::u8, dtype::boolean}) {
             for (const std::size_t size_bytes : {std::size_t{0}, std::size_t{4}, std::size_t{16}, std::size_t{17}}) {
                 for (const store& how : stores) {
-                    if (how.encoding_ == ztensor::encoding::raw || size_bytes == 16) {
+                    if (how.encoding() == ztensor::encoding::raw || size_bytes == 16) {
                         compare({"w", dimensions, storage, size_bytes, how});
                     }
                 }

@@ -56,7 +56,7 @@ result<void> edit_through(const target_path& target, const write_options& option
     ztensor::editor edited = ztensor::detail::editor_access::make(made->release());
     result<void> done =
         edited.replace("a", {3}, std::vector<float>{7, 8, 9}, ztensor::store().digest(ztensor::digest::crc32c));
-    if (done && options.publish_ == publish_mode::replace) {
+    if (done && options.publish() == publish_mode::replace) {
         done = edited.rename("z", "y");
         done = done ? edited.remove("b") : std::move(done);
     } else if (done) {

@@ -94,7 +94,7 @@ TEST_CASE("golden files are edited without a change of what they hold") {
         const reader before = reader::open(golden).value();
         const auto content = content_of(golden);
         result<editor> change = edit(directory / "f");
-        if (before.generation() == ztensor::generation::v1_0) {
+        if (before.version() == ztensor::version::v1_0) {
             REQUIRE(!change);
             CHECK(change.error().code() == errc::not_expressible);
             continue;
@@ -112,7 +112,7 @@ TEST_CASE("golden files are edited without a change of what they hold") {
             for (const ztensor::component_view part : object) {
                 const ztensor::component_view copied = same.component(part.role()).value();
                 CHECK(copied.digest() == part.digest());
-                CHECK(copied.encoding_name() == part.encoding_name());
+                CHECK(copied.encoding().text() == part.encoding().text());
                 CHECK(copied.stored_bytes() == part.stored_bytes());
             }
         }
@@ -135,7 +135,7 @@ TEST_CASE("what nothing refers to any more is gone from the file") {
 }
 
 TEST_CASE("a blob that objects share stays one, is there while one of them needs it, and is not replaced in place") {
-    for (const ztensor::generation generation : {ztensor::generation::v0_1, ztensor::generation::v1_2}) {
+    for (const ztensor::version generation : {ztensor::version::v0_1, ztensor::version::v1_2}) {
         const temp_dir directory;
         support::sample file(generation);
         const std::string one = file.encoded_object();

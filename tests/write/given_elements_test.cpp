@@ -51,7 +51,7 @@ TEST_CASE("listed elements are stored as what they are") {
     CHECK(model.read<std::int32_t>("ids").value() == std::vector<std::int32_t>{1, 0});
     CHECK(model["floats"].dtype() == dtype::f32);
     CHECK(model.read<bool>("bools").value() == std::vector<bool>{true, false, true});
-    CHECK(model["bytes"].dtype_name() == "u8");
+    CHECK(model["bytes"].dtype().text() == "u8");
     CHECK(model.read<std::int32_t>("packed").value() == std::vector<std::int32_t>{1, 0});
     CHECK(model.read<float>("rows").value() == std::vector<float>{1, 2, 3});
 }
@@ -75,11 +75,11 @@ TEST_CASE("arrays are written and read into") {
     model.read_as_into("array", converted).value();
     CHECK(converted[1] == 2);
     float row[2] = {};
-    model.read_rows_into("w", 1, 2, row).value();
+    model["w"].rows(1, 2).read_into(row).value();
     CHECK(row[0] == 3);
     float again[4] = {};
     ztensor::load_plan plan(model);
-    plan.add("w", again).add_as("array", converted).add_rows("w", 0, 1, row);
+    plan.add("w", again).add_as("array", converted).add("w", ztensor::rows(0, 1), row);
     plan.run().value();
     CHECK(again[3] == 4);
     CHECK(row[1] == 2);

@@ -195,7 +195,7 @@ TEST_CASE("a stream has the type that it is told, or that of its elements, and t
             REQUIRE(stream.attributes({}));
             REQUIRE(stream.finish());
         });
-        CHECK(file.find("w").value().data().value().type() == "vendor.type");
+        CHECK(file.find("w").value().data().value().type().text() == "vendor.type");
         CHECK(file.find("w").value().attributes().empty());
         CHECK(file.find("w").value().has_attributes() == (version != format_version::v2));
     }
@@ -218,7 +218,7 @@ TEST_CASE("in canonical form a second name stands in the order of names, too") {
 
 TEST_CASE("a component may be copied from several files of 0.1 into one object") {
     using namespace odd_calls;
-    const support::bytes old = support::sample(ztensor::generation::v0_1).file();
+    const support::bytes old = support::sample(ztensor::version::v0_1).file();
     const reader first = support::opened(old), second = support::opened(old);
     const reader file = support::reopened(write_options(), [&](writer& to) {
         REQUIRE(to.add_object("o", object_draft("mine", {2})
@@ -258,7 +258,7 @@ TEST_CASE("options of a tensor keep the type that they were given, whatever beca
     const reader file = support::reopened(write_options(), [&](writer& to) {
         REQUIRE(to.add_object("o", object_draft("mine", {2}).component("x", std::vector<float>{1, 2}, kept)));
     });
-    CHECK(file.find("o").value().component("x").value().type() ==
+    CHECK(file.find("o").value().component("x").value().type().text() ==
           "a.type.with.a.name.that.no.short.string.holds.by.itself");
 }
 

@@ -31,9 +31,9 @@ using support::golden_path;
 using support::temp_dir;
 using ztensor::bytes_view;
 using ztensor::errc;
-using ztensor::generation;
 using ztensor::reader;
 using ztensor::result;
+using ztensor::version;
 
 /// Runs `work() → result<void>` again and again, and lets one allocation fail each time, until none is left to fail.
 /// `check(outcome)` looks at what came of each run.
@@ -159,7 +159,7 @@ TEST_CASE("what is refused for want of something else is refused for want of mem
         if (ran_out(file.find("no such name")) || ran_out(object.component("no such role")) ||
             ran_out(data.check<std::complex<float>>()) || ran_out(data.view<std::complex<float>>()) ||
             ran_out(data.read_stored_into({}, std::uint64_t{1} << 60)) ||
-            ran_out(object.read_rows<float>(5, std::uint64_t{1} << 60))) {
+            ran_out(object.rows(5, std::uint64_t{1} << 60).read<float>())) {
             return ztensor::error(errc::out_of_memory, "");
         }
         return {};
@@ -187,11 +187,11 @@ TEST_CASE("a reader that runs out of memory at any point says so") {
                         return result<void>();
                     });
                 }
-                if (object.format() == "sparse_csr") {
+                if (object.format().text() == "sparse_csr") {
                     done = done.and_then([&] { return ztensor::csr_view<std::byte>::from(object); })
                                .and_then([](const auto&) { return result<void>(); });
                 }
-                if (object.format() == "sparse_csr" && file->generation() == generation::v0_1) {
+                if (object.format().text() == "sparse_csr" && file->version() == version::v0_1) {
                     done = done.and_then([&] { return ztensor::csr_view<float>::from(object); })
                                .and_then([](const auto& csr) { return csr.to_coo(); })
                                .and_then([](const auto& coo) { return coo.to_csr(); })

@@ -178,7 +178,7 @@ cbor::map odd_attributes_to_edit() {
 }
 
 /// The object "w" of a file in which something is odd.
-support::sample odd_sample(ztensor::generation from, const std::string& what) {
+support::sample odd_sample(ztensor::version from, const std::string& what) {
     support::sample file(from);
     if (what == "chunked") {
         file.object("format", cbor::chunked({"den", "se"})).component("dtype", cbor::chunked({"f", "32"}));
@@ -208,7 +208,7 @@ bytes with_name(bytes object, const bytes& name) {
 }
 
 /// Three objects whose names are written in three ways, in a map with or without its count.
-bytes odd_file(ztensor::generation from, const std::string& what, bool has_count) {
+bytes odd_file(ztensor::version from, const std::string& what, bool has_count) {
     support::sample file = odd_sample(from, what);
     const bytes object = file.encoded_object();
     const bytes names[] = {cbor::text("b"), cbor::chunked({"mid", "dle"}), long_text("w", 2)};
@@ -221,8 +221,8 @@ bytes odd_file(ztensor::generation from, const std::string& what, bool has_count
 }
 
 void add_odd_files(std::vector<base>& to) {
-    constexpr ztensor::generation generations[] = {ztensor::generation::v0_1, ztensor::generation::v1_0,
-                                                   ztensor::generation::v1_1, ztensor::generation::v1_2};
+    constexpr ztensor::version generations[] = {ztensor::version::v0_1, ztensor::version::v1_0, ztensor::version::v1_1,
+                                                ztensor::version::v1_2};
     constexpr const char* names[] = {"0.1", "1.0", "1.1", "1.2"};
     for (std::size_t i = 0; i < 4; ++i) {
         for (const char* const what : {"plain", "chunked", "long", "unknown", "attributes", "empty"}) {

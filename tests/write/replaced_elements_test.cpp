@@ -237,7 +237,7 @@ TEST_CASE("attributes of a tensor of 0.1 are replaced as a whole, and its fields
     using namespace replaced_elements;
     namespace cbor = support::cbor;
     const temp_dir directory;
-    support::sample file(ztensor::generation::v0_1);
+    support::sample file(ztensor::version::v0_1);
     file.object("unit", cbor::text("m"));
     support::write_file(directory / "f", file.file());
     editor renamed = edit(directory / "f").value();

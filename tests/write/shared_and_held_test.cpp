@@ -89,7 +89,7 @@ std::vector<std::uint8_t> filled(std::size_t count, std::uint8_t with) {
 
 /// What a file of version 2 says of the component.
 std::string digest_of(const reader& file, const char* object) {
-    return std::string(file.find(object).value().data().value().digest());
+    return std::string(file.find(object).value().data().value().digest().text());
 }
 
 /// The file with `from` replaced by `to`, of the same length, in its manifest.

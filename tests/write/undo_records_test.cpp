@@ -427,15 +427,15 @@ TEST_CASE("a manifest is read once when a file is opened to be gone on with, so 
     using namespace undo_records;
     namespace cbor = support::cbor;
     const struct {
-        ztensor::generation generation;
+        ztensor::version generation;
         bytes from;
         bytes to;
     } cases[] = {
-        {ztensor::generation::v0_1, cbor::text("name") + cbor::text("w"), cbor::text("name") + "\x18w"},
-        {ztensor::generation::v0_1, cbor::text("name") + cbor::text("w"), cbor::text("name") + cbor::text("v")},
-        {ztensor::generation::v1_2, cbor::text("objects"), cbor::text("objectz")},
-        {ztensor::generation::v1_2, cbor::text("w"), cbor::text("v")},
-        {ztensor::generation::v1_2, cbor::text("objects"), "\xff" + cbor::text("object")},
+        {ztensor::version::v0_1, cbor::text("name") + cbor::text("w"), cbor::text("name") + "\x18w"},
+        {ztensor::version::v0_1, cbor::text("name") + cbor::text("w"), cbor::text("name") + cbor::text("v")},
+        {ztensor::version::v1_2, cbor::text("objects"), cbor::text("objectz")},
+        {ztensor::version::v1_2, cbor::text("w"), cbor::text("v")},
+        {ztensor::version::v1_2, cbor::text("objects"), "\xff" + cbor::text("object")},
     };
     for (const auto& each : cases) {
         const temp_dir directory;

@@ -8,7 +8,6 @@
 #include <ztensor/edit.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/reader_set.hpp>
 #include <ztensor/writer.hpp>
 
 #include <filesystem>
@@ -96,7 +95,7 @@ TEST_CASE("files beside a file are found by names in UTF-8: shards, and those th
         write_one(folder + "/" + name.utf8 + "-beside.zt", "v");
         support::write_file(directory / std::filesystem::path(name.utf16) / "model.index.json",
                             std::string(R"({"weight_map": {"v": ")") + name.utf8 + R"(-beside.zt"}})");
-        const auto set = ztensor::reader_set::open(folder + "/model.index.json").value();
+        const auto set = ztensor::open_any(folder + "/model.index.json").value();
         CHECK(set.find("v")->read<float>().value() == elements);
     }
 }

@@ -305,10 +305,10 @@ TEST_CASE("what 1.1 can say is read back from it") {
             .value();
         out.attributes(attributes().set("k", 1)).value();
     });
-    CHECK(file.version() == "1.1.0");
-    CHECK(file.generation() == ztensor::generation::v1_1);
+    CHECK(file.version().original() == "1.1.0");
+    CHECK(file.version() == ztensor::version::v1_1);
     CHECK(file.read<std::complex<double>>("complex").value().front() == std::complex<double>(1, 2));
-    CHECK(file.find("complex").value().data().value().original_dtype() == "complex128");
+    CHECK(file.find("complex").value().data().value().dtype().original() == "complex128");
     CHECK(file.read_as<float>("eighths").value() == std::vector<float>{1.5F});
     CHECK(file.read<float>("zstd").value() == four_floats);
     CHECK_FALSE(file.find("zstd").value().data().value().uncompressed_length().has_value());
@@ -326,8 +326,8 @@ TEST_CASE("what 0.1 can say is read back from it") {
                                     .attributes(attributes().set("note", "n").set("sparse_format", "own")))
             .value();
     });
-    CHECK(file.version().empty());
-    CHECK(file.generation() == ztensor::generation::v0_1);
+    CHECK(file.version().original().empty());
+    CHECK(file.version() == ztensor::version::v0_1);
     CHECK(file.read<float>("floats").value() == four_floats);
     CHECK(file.read<bool>("bools").value() == std::vector<bool>{true, false});
     CHECK(file.read<float>("zstd").value() == four_floats);

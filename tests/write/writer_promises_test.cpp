@@ -257,7 +257,7 @@ TEST_CASE("a stream of elements that are several numbers takes whole ones, of it
     REQUIRE(of_floats.finish());
     const reader file = support::opened(support::finished(out));
     CHECK(file.read<std::complex<float>>("complex").value() == complex);
-    CHECK(file.find("pairs")->data()->type() == "own.pair");
+    CHECK(file.find("pairs")->data()->type().text() == "own.pair");
     CHECK(file.find("pairs")->data()->stored_bytes() == 24);
     CHECK(file.read<float>("floats").value() == two_floats);
 }

@@ -339,8 +339,8 @@ TEST_CASE("a type that repeats the dtype, or has a word of its own in 1.1, is no
         out.add("same", {4}, four_floats, store().type("f32")).value();
         out.add("complex", {2}, four_floats, store().type("complex64")).value();
     });
-    CHECK(file.find("same").value().data().value().type().empty());
-    CHECK(file.find("complex").value().data().value().type() == "complex64");
+    CHECK(file.find("same").value().data().value().type().text().empty());
+    CHECK(file.find("complex").value().data().value().type().text() == "complex64");
     const reader oldest = reopened(write_options().version(format_version::v0_1),
                                    [](writer& out) { out.add("same", {4}, four_floats, store().type("f32")).value(); });
     CHECK(oldest.read<float>("same").value() == four_floats);

@@ -289,7 +289,7 @@ TEST_CASE("compressed where that pays, and raw where the first MiB says that it 
             how.digest(digest::crc32c);
             const byte_vector expected = file_of(content, how, 1);
             for (const std::size_t piece : {std::size_t{0}, std::size_t{70000}}) {
-                CAPTURE(size, piece, each.how.most_of_raw_);
+                CAPTURE(size, piece, each.how.most_of_raw());
                 const byte_vector found = file_of(content, how, 2, piece);
                 CHECK((found == expected));
                 const reader file = reader::from_bytes(bytes_view(found)).value();

@@ -103,7 +103,7 @@ void check_formats() {
     check(std::format("{} {} {}", errc::not_viewable, ztensor::error_kind::usage, ztensor::format::dense) ==
               "not_viewable usage dense",
           "codes, kinds and formats");
-    check(std::format("{} {}", ztensor::encoding::zstd, ztensor::generation::v1_2) == "zstd 1.2",
+    check(std::format("{} {}", ztensor::encoding::zstd, ztensor::version::v1_2) == "zstd 1.2",
           "encodings, generations");
     check(std::format("{} {}", ztensor::digest_state::match, ztensor::attribute_kind::text) == "match text",
           "states of digests and kinds of attributes");

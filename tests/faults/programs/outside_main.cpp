@@ -39,7 +39,7 @@ void call_all(const char* place) {
     }
     // What stands for nothing, and words for errors, are statics of the library's own.
     const ztensor::reader none;
-    const ztensor::reader_set no_files;
+    const ztensor::reader no_files;
     const std::error_code code = make_error_code(none.find("x").error());
     if (none.is_open() || none.size() != 0 || no_files.size() != 0 || code.message() != "object_not_found" ||
         !none.path().empty() || none.verify().value().verified != 0) {

@@ -9,7 +9,6 @@
 #include <ztensor/dlpack.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/json.hpp>
-#include <ztensor/reader_set.hpp>
 #include <ztensor/visit.hpp>
 #include <ztensor/ztensor.hpp>
 
@@ -218,19 +217,19 @@ inline const named_call all[] = {
      [](environment& in) { return with(in.v1, [](auto& f) { return viewed(f.template view<float>("raw")); }); }},
     {"rows",
      [](environment& in) {
-         return with(in.v1, [](auto& f) { return done(f.template read_rows<float>("packed", 100, 2000000)); });
+         return with(in.v1, [](auto& f) { return done(f["packed"].rows(100, 2000000).template read<float>()); });
      }},
     {"rows into",
      [](environment& in) {
-         return with(in.v2, [&](auto& f) { return f.read_rows_into("packed", 7, 7 + small_count, in.small); });
+         return with(in.v2, [&](auto& f) { return f["packed"].rows(7, 7 + small_count).read_into(in.small); });
      }},
     {"slice",
      [](environment& in) {
-         return with(in.v1, [](auto& f) { return done(f.template read_slice<float>("packed", {{5, 3000000}})); });
+         return with(in.v1, [](auto& f) { return done(f["packed"].slice({{5, 3000000}}).template read<float>()); });
      }},
     {"slice into",
      [](environment& in) {
-         return with(in.v2, [&](auto& f) { return f.read_slice_into("packed", {{0, small_count}}, in.small); });
+         return with(in.v2, [&](auto& f) { return f["packed"].slice({{0, small_count}}).read_into(in.small); });
      }},
     {"little-endian",
      [](environment& in) {
@@ -413,7 +412,7 @@ inline const named_call all[] = {
              return ztensor::export_safetensors(
                  f, in.open + "x.safetensors",
                  ztensor::export_options()
-                     .select([](auto& o) { return o.known_format() == ztensor::format::dense; })
+                     .select([](auto& o) { return o.format() == ztensor::format::dense; })
                      .attributes(false));
          });
      }},
@@ -422,7 +421,7 @@ inline const named_call all[] = {
          return with(in.v1, [&](auto& f) {
              return ztensor::export_npz(f, in.open + "x.npz",
                                         ztensor::export_options()
-                                            .select([](auto& o) { return o.known_format() == ztensor::format::dense; })
+                                            .select([](auto& o) { return o.format() == ztensor::format::dense; })
                                             .attributes(false));
          });
      }},
@@ -432,7 +431,7 @@ inline const named_call all[] = {
      }},
     {"set of readers",
      [](environment& in) -> result<void> {
-         const result<ztensor::reader_set> set = ztensor::reader_set::open(in.v1);
+         const result<ztensor::reader> set = ztensor::open_any(in.v1);
          return set ? done(set->find("raw")) : result<void>(set.error());
      }},
     ZTENSOR_TESTS_READ("npy/f64_fortran.npy"),

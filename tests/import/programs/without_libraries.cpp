@@ -3,7 +3,6 @@
 // A program that was built without nlohmann/json, zlib and xxHash opens what needs none of them, and says of the rest
 // what is lacking.
 #include <ztensor/import.hpp>
-#include <ztensor/reader_set.hpp>
 #include <ztensor/writer.hpp>
 
 #include <cstdio>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What the library lends, as C++20's algorithms and views see it.
+#include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/reader_set.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 
@@ -16,8 +16,6 @@ static_assert(ranges::view<ztensor::span<const float>> && ranges::borrowed_range
 static_assert(ranges::contiguous_range<ztensor::span<float>> && ranges::contiguous_range<const ztensor::shape&>);
 static_assert(ranges::random_access_range<ztensor::reader> && ranges::sized_range<const ztensor::reader&>);
 static_assert(ranges::common_range<ztensor::reader> && !ranges::borrowed_range<ztensor::reader>);
-static_assert(ranges::contiguous_range<const ztensor::reader_set&> && ranges::sized_range<const ztensor::reader_set&>);
-static_assert(!ranges::borrowed_range<ztensor::reader_set>);
 static_assert(ranges::random_access_range<ztensor::object_view> && ranges::view<ztensor::object_view>);
 static_assert(ranges::borrowed_range<ztensor::object_view>);
 static_assert(ranges::forward_range<ztensor::attributes_view> && ranges::view<ztensor::attributes_view>);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Common mistakes, each of which one assertion meets with its cure.
+#include <ztensor/import.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/reader_set.hpp>
 #include <ztensor/writer.hpp>
 
 #include <array>
@@ -43,12 +43,12 @@ void use(ztensor::writer& out, const ztensor::reader& model, float* pointer, std
     (void)out.add("w", {2}, 5);
 #elif MISUSE == 11 // specialise ztensor::element_traits for this type
     (void)out.add("w", {2}, std::vector<void*>(2));
-#elif MISUSE == 12 // elements are converted to floats or doubles
+#elif MISUSE == 12 // elements are converted in place to float, double, float16 or bfloat16
     plan.add_as("w", ztensor::span(&count, 1));
 #elif MISUSE == 13 // the destination is const: nothing can be read into it
     static const float fixed[2] = {};
     (void)model.read_into("w", fixed);
 #elif MISUSE == 14 // the destination is a temporary, and gone before the plan runs: keep it in a variable
-    ztensor::set_plan(ztensor::reader_set::of({model}).value()).add("w", std::vector<float>(2));
+    ztensor::load_plan(ztensor::reader::join({model}).value()).add("w", std::vector<float>(2));
 #endif
 }

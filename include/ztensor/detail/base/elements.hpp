@@ -8,10 +8,10 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <initializer_list>
 #include <memory>
@@ -250,7 +250,7 @@ struct stored_component {
     optional<uint64_t> decoded_bytes;       ///< where it is known
     optional<uint64_t> uncompressed_length; ///< as the file states it
     optional<ztensor::digest> new_digest;   ///< of the blob, instead of its own; none: the version's usual one
-    ztensor::generation generation = ztensor::generation::v1_2;
+    ztensor::version generation = ztensor::version::v1_2;
     bool has_type = false;
     bool has_digest = false;
     bool is_raw = false;
@@ -271,20 +271,32 @@ struct stored_component {
 /// Defined where component_view is.
 [[nodiscard]] stored_component describe_stored(const component_view& component) noexcept;
 
-// -- wanted tensor
+// -- load request
 //
 // One tensor of a load_plan as it was asked for.
 
+/// Where the elements are to go, and as what.
+struct load_destination {
+    element_request request; ///< of the destination's elements
+    optional<dtype> number;  ///< converted to numbers of that type
+    span<byte> bytes;
+    byte* rows = nullptr; ///< instead: rows of the last dimension, each so many bytes behind the one before
+    size_t row_bytes = 0;
+};
+
 /// What a plan was asked for.
-struct wanted_tensor {
+struct load_request {
     enum class part_kind : uint8_t { whole, rows, slice };
 
     string name;
-    element_request request; ///< of the destination's elements
-    size_t number_bytes = 0; ///< not 0: converted to numbers of that size
-    span<byte> destination;
+    const opened_file* file = nullptr; ///< of the object that was given; null for a name
     part_kind part = part_kind::whole;
-    vector<index_range> ranges;
+    shape begins; ///< of the ranges; of rows one
+    shape ends;
+    expected_shape expected = expected_shape::anything();
+    bool is_optional = false;
+    result<void> taken; ///< or why a plan can't
+    load_destination destination;
 };
 
 // -- sparse memory

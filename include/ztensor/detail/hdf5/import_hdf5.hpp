@@ -70,7 +70,7 @@ ZTENSOR_COLD inline result<hdf5_place> find_hdf5_in_archive(const foreign_file& 
         place.begin = weights->offset;
         return place;
     }
-    ZTENSOR_TRY_ASSIGN(byte_buffer content, read_content(*file.source, *weights, file.options.max_decoded_bytes_));
+    ZTENSOR_TRY_ASSIGN(byte_buffer content, read_content(*file.source, *weights, file.options.max_decoded_bytes()));
     const auto inflated = std::make_shared<inflated_content>(std::move(content));
     place.source = std::shared_ptr<const byte_source>(inflated, &inflated->source);
     ZTENSOR_TRY_ASSIGN(place.begin, all.add(place.source, 0, place.source->size()));
@@ -106,7 +106,7 @@ public:
     hdf5_importer_run(const foreign_file& file, std::shared_ptr<hdf5_file> content, foreign_index& index,
                       assembled_source& all, uint64_t begin)
         : file_(file), content_(std::move(content)), index_(index), all_(all), begin_(begin), siblings_(file, all),
-          made_(std::make_shared<hdf5_datasets>(content_, file.options.max_decoded_bytes_)) {}
+          made_(std::make_shared<hdf5_datasets>(content_, file.options.max_decoded_bytes())) {}
 
     /// Every object of the file under every name that it has, each looked at once: without recursion, and without
     /// following links out of the file. Paths start with no slash; that of the root is "".
@@ -155,10 +155,10 @@ private:
 
     static herr_t take_link(hid_t /*group*/, const char* name, const hdf5_link_info* link, void* into) noexcept {
         auto& taken = *static_cast<listing*>(into);
-        if (++taken.walk->link_count_ > taken.walk->file_.options.max_objects_) {
+        if (++taken.walk->link_count_ > taken.walk->file_.options.max_objects()) {
             taken.done =
                 fail(errc::limit_exceeded, "the file has more than the {} links that read_options::max_objects allows",
-                     {taken.walk->file_.options.max_objects_});
+                     {taken.walk->file_.options.max_objects()});
             return -1;
         }
         taken.done = guard_memory([&] { // C lies between here and who could catch what is thrown
@@ -355,7 +355,7 @@ private:
         index_.skip(name, "attributes of /" + path, why);
     }
     [[nodiscard]] const char* encode(hid_t object, const string& name) {
-        return hdf5_attribute_reader(object, name.c_str(), file_.options.max_manifest_bytes_).encode(value_);
+        return hdf5_attribute_reader(object, name.c_str(), file_.options.max_manifest_bytes()).encode(value_);
     }
 
     result<void> read_attributes(hid_t dataset, const string& path, attributes& of_object) {
@@ -496,7 +496,7 @@ private:
 /// Errors: header_malformed for what libhdf5 refuses; those of the archive; limit_exceeded, manifest_too_large,
 /// shape_overflow, truncated; what the source says.
 ZTENSOR_COLD inline result<imported> import_hdf5(const foreign_file& file) {
-    auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
+    auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes());
     foreign_index index;
     ZTENSOR_TRY_ASSIGN(hdf5_place place, find_hdf5(file, *all, index));
     ZTENSOR_TRY_ASSIGN(std::shared_ptr<hdf5_file> content, hdf5_file::open(place.source));

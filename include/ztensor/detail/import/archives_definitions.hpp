@@ -483,7 +483,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file
         return import_pt_program(file, directory, *folder);
     }
     if (directory.find(keras_weights) != nullptr) {
-        return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(true);
+        return file.options.importer() != nullptr ? file.options.importer()(file) : refuse_hdf5(true);
     }
     return import_npz(file, directory);
 }

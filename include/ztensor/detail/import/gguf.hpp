@@ -94,10 +94,10 @@ public:
         const uint64_t size = file_.source->size();
         ZTENSOR_TRY_ASSIGN(
             const gguf_header first,
-            gguf_header_reader(*file_.source, 0, size, file_.options.max_manifest_bytes_, &index_).read());
+            gguf_header_reader(*file_.source, 0, size, file_.options.max_manifest_bytes(), &index_).read());
         ZTENSOR_TRY(add_objects(first, size));
         if (first.part.count > 1 || first.part.number != 0) {
-            auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
+            auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes());
             ZTENSOR_TRY(add_other_parts(first.part, *all));
             source = std::move(all);
         }
@@ -144,7 +144,7 @@ private:
         }
         ZTENSOR_TRY_ASSIGN(
             const gguf_header header,
-            gguf_header_reader(all, file->begin, end, file_.options.max_manifest_bytes_, nullptr).read());
+            gguf_header_reader(all, file->begin, end, file_.options.max_manifest_bytes(), nullptr).read());
         if (header.part.number + 1 != number || header.part.count != count) {
             return fail(errc::shard_mismatch, "it says that it is part {} of {}",
                         {header.part.number + 1, header.part.count});

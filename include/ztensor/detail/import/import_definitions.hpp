@@ -140,7 +140,7 @@ ZTENSOR_COLD inline result<imported> import_as(foreign_kind_id kind, const forei
     case foreign_kind_id::onnx:
         return import_onnx(file);
     default:
-        return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(false);
+        return file.options.importer() != nullptr ? file.options.importer()(file) : refuse_hdf5(false);
     }
 }
 
@@ -167,13 +167,6 @@ ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
 }
 
 } // namespace detail
-
-ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const read_options& options) {
-    return detail::guard_memory([&]() -> result<reader> {
-        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));
-        return detail::open_any({std::move(source), path.native(), options});
-    });
-}
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
                                                     const read_options& options) {

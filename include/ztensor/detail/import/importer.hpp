@@ -16,6 +16,7 @@
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
@@ -23,7 +24,6 @@
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -282,12 +282,12 @@ private:
 /// duplicate_key, name_invalid; what the source says.
 ZTENSOR_COLD inline result<shard_index> read_shard_index(const byte_source& source, const read_options& options) {
     const uint64_t size = source.size();
-    const uint64_t most_bytes = (std::min)(options.max_manifest_bytes_, max_shard_index_bytes);
+    const uint64_t most_bytes = (std::min)(options.max_manifest_bytes(), max_shard_index_bytes);
     if (size > most_bytes) {
         return fail(errc::manifest_too_large, "the index takes {} bytes, more than the {} allowed", {size, most_bytes});
     }
     ZTENSOR_TRY_ASSIGN(const byte_buffer text, read_header(source, 0, size));
-    shard_index_listener listener(options.max_objects_);
+    shard_index_listener listener(options.max_objects());
     ZTENSOR_TRY(parse_json(as_text(text.bytes()), listener));
     return listener.finish();
 }

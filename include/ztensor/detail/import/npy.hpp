@@ -113,12 +113,12 @@ ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
     const byte_source& source = *file.source;
     const string name = stem_of(path_text(file.path));
     ZTENSOR_TRY_ASSIGN(const npy_header header,
-                       read_npy_header(name, source.size(), file.options.allow_unclaimed_bytes_,
+                       read_npy_header(name, source.size(), file.options.allow_unclaimed_bytes(),
                                        [&](span<byte> destination) { return source.read_at(0, destination); }));
     if (!header.element.is_readable()) {
         return header.why_not();
     }
-    auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
+    auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes());
     foreign_index index;
     ZTENSOR_TRY(enter_npy(index, *all, name, header, header.data_begin, {}));
     return finish_import(container_kind::npy, index, std::move(all), file.options);
@@ -249,7 +249,7 @@ inline constexpr zip_kind zip_kinds[] = {
 
 /// Errors: foreign_file if the archive is of another kind; those of the headers of its entries.
 ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file, const zip_directory& directory) {
-    auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
+    auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes());
     foreign_index index;
     vector<digest_cover> covers;
     bool has_array = false, has_bytes = false;

@@ -457,7 +457,7 @@ private:
 class onnx_importer {
 public:
     explicit onnx_importer(const foreign_file& file)
-        : file_(file), stream_(*file.source, 0, file.source->size(), file.options.max_manifest_bytes_), from_(stream_),
+        : file_(file), stream_(*file.source, 0, file.source->size(), file.options.max_manifest_bytes()), from_(stream_),
           objects_(file, index_), graphs_(from_, objects_) {}
 
     result<imported> import() {

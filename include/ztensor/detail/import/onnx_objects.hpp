@@ -32,7 +32,7 @@ class onnx_objects {
 public:
     onnx_objects(const foreign_file& file, foreign_index& index)
         : file_(file), index_(index),
-          all_(std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_)),
+          all_(std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes())),
           siblings_(file, *all_), skips_(index, (uint64_t{512} << 10) + file.source->size()) {}
 
     [[nodiscard]] std::shared_ptr<const byte_source> source() const noexcept { return all_; }
@@ -210,7 +210,7 @@ private:
         }
         ZTENSOR_TRY_ASSIGN(parts[1].offset,
                            all_->add(std::make_unique<onnx_coordinates>(*all_, found, dimensions, is_linear,
-                                                                        file_.options.max_decoded_bytes_),
+                                                                        file_.options.max_decoded_bytes()),
                                      *bytes));
         parts[0].role = "values";
         parts[1].role = "coords";

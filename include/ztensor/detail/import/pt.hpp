@@ -42,7 +42,7 @@ void sort_by(vector<Record>& all, Member Record::*member) {
 /// Positions in a pickle have 32 bits.
 [[nodiscard]] inline uint64_t most_pickle_bytes(const read_options& options) noexcept {
     constexpr uint64_t most_bytes = uint64_t{1} << 30;
-    return (std::min)(most_bytes, options.max_manifest_bytes_);
+    return (std::min)(most_bytes, options.max_manifest_bytes());
 }
 
 // -- pt entries
@@ -92,7 +92,7 @@ public:
     result<byte_buffer> read(const pt_entry& of, const read_options& options) const {
         const uint64_t allowed = most_pickle_bytes(options);
         return read_content(all_.file(), of.entry,
-                            of.entry.is_deflated ? (std::min)(allowed, options.max_decoded_bytes_) : allowed);
+                            of.entry.is_deflated ? (std::min)(allowed, options.max_decoded_bytes()) : allowed);
     }
 
     /// Whether the machine that wrote the archive was big-endian. Archives from before the entry are of a little-endian

@@ -12,8 +12,8 @@
 #include <ztensor/detail/import/pickle_rebuild.hpp>
 #include <ztensor/detail/import/pickle_stream.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <utility>
 

@@ -17,11 +17,11 @@
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/import/strided.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -446,7 +446,7 @@ private:
 /// A file of PyTorch that is being imported.
 struct pt_import {
     explicit pt_import(const foreign_file& imported_file)
-        : file(imported_file), all(std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_)),
+        : file(imported_file), all(std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes())),
           objects(file.options) {}
 
     const foreign_file& file;

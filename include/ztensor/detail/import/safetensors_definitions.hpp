@@ -315,7 +315,7 @@ private:
 ZTENSOR_COLD inline result<imported> finish_safetensors(const foreign_file& file, result<void> valid,
                                                         safetensors_header& found) {
     ZTENSOR_TRY(std::move(valid));
-    ZTENSOR_TRY(found.check_ranges(file.options.allow_unclaimed_bytes_));
+    ZTENSOR_TRY(found.check_ranges(file.options.allow_unclaimed_bytes()));
     return finish_import(container_kind::safetensors, found.index(), file.source, file.options);
 }
 
@@ -334,7 +334,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_safetensors(const foreign_fi
                     "the file claims a header of {} bytes, but has room for {}: it is damaged or cut off",
                     {header_bytes, size - length_bytes});
     }
-    if (const uint64_t most = (std::min)(most_header_bytes, file.options.max_manifest_bytes_); header_bytes > most) {
+    if (const uint64_t most = (std::min)(most_header_bytes, file.options.max_manifest_bytes()); header_bytes > most) {
         return fail(errc::manifest_too_large, "the header takes {} bytes, more than the {} allowed",
                     {header_bytes, most});
     }

@@ -16,12 +16,12 @@
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <map>
@@ -296,10 +296,10 @@ inline result<byte_buffer> allocate_bytes(uint64_t size, const char* what) {
 
 /// An index may not become larger while it grows than it may be in the end. `what` is what it is of.
 inline result<void> check_index_size(const foreign_index& index, const read_options& options, const char* what) {
-    return index.bytes() <= options.max_manifest_bytes_
+    return index.bytes() <= options.max_manifest_bytes()
                ? result<void>()
                : fail(errc::manifest_too_large, "the index of the {} takes more than the {} bytes allowed",
-                      {what, options.max_manifest_bytes_});
+                      {what, options.max_manifest_bytes()});
 }
 
 /// Lists what is skipped, as long as the list takes no more than so many bytes: what comes next is only counted.
@@ -338,7 +338,7 @@ ZTENSOR_COLD inline result<imported> finish_import(container_kind kind, foreign_
     imported made;
     made.kind = kind;
     made.source = std::move(source);
-    ZTENSOR_TRY_ASSIGN(made.index, index.finish(options.max_manifest_bytes_));
+    ZTENSOR_TRY_ASSIGN(made.index, index.finish(options.max_manifest_bytes()));
     made.skipped = index.take_skipped();
     return made;
 }
@@ -427,7 +427,7 @@ ZTENSOR_COLD inline result<bool> has_hdf5_signature(const byte_source& source) {
 
 [[nodiscard]] ZTENSOR_COLD inline error refuse_hdf5(bool is_keras) {
     constexpr const char* reads = "<ztensor/hdf5.hpp> reads it through libhdf5: by open_hdf5(), or by open_any() with "
-                                  "read_options::hdf5()";
+                                  "read_options::importer()";
     return fail(errc::foreign_file, "not a zTensor file: it is {}; {}",
                 {is_keras ? "a Keras archive, whose weights are an HDF5 file" : "an HDF5 file", reads});
 }

@@ -15,11 +15,11 @@
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>
@@ -124,14 +124,14 @@ public:
     ZTENSOR_COLD static result<zip_directory> read(const byte_source& source, const read_options& options) {
         zip_directory found;
         ZTENSOR_TRY_ASSIGN(const span_of_directory place, find_directory(source));
-        if (place.count > options.max_objects_) {
+        if (place.count > options.max_objects()) {
             return fail(errc::limit_exceeded, "the archive has {} entries, more than read_options::max_objects allows",
                         {place.count});
         }
-        if (place.size > options.max_manifest_bytes_) {
+        if (place.size > options.max_manifest_bytes()) {
             return fail(errc::manifest_too_large,
                         "the directory of the archive takes {} bytes, more than the {} allowed",
-                        {place.size, options.max_manifest_bytes_});
+                        {place.size, options.max_manifest_bytes()});
         }
         ZTENSOR_TRY_ASSIGN(found.bytes_, read_header(source, place.begin, place.size));
         found.begin_ = place.begin;

@@ -9,9 +9,9 @@
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>

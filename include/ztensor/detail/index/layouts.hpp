@@ -11,9 +11,9 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -14,9 +14,9 @@
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>
@@ -80,7 +80,7 @@ struct component_record {
     bool holds_indices : 1;       ///< a sparse tensor of 0.1 as one blob, which is no array of its dtype
     bool has_no_byte_order : 1;   ///< big-endian in a layout of 0.1 for which that is not defined
 
-    component_record() noexcept
+    constexpr component_record() noexcept
         : states_uncompressed_length(false), knows_uncompressed_length(false), is_big_endian(false),
           any_nonzero_is_true(false), holds_indices(false), has_no_byte_order(false) {}
 
@@ -292,7 +292,7 @@ public:
 
     byte_buffer index;       ///< private copy of the encoded manifest, which stays as it is
     record_array<byte> made; ///< items that stand in no index as they are to be: see at()
-    ztensor::generation generation = ztensor::generation::v1_2;
+    ztensor::version generation = ztensor::version::v1_2;
     container_kind container = container_kind::zt; ///< others: the index was made of a foreign header
     uint64_t alignment_bytes = blob_alignment;     ///< every blob starts at a multiple of this, which is not 0
     uint64_t blobs_end = 0;                        ///< and ends here at the latest
@@ -448,12 +448,12 @@ private:
 
 /// The object's format in the words of 1.2, or the file's own word for one that is unknown, and in version 2.
 [[nodiscard]] inline string_view format_name(const manifest& index, const object_record& object) noexcept {
-    return object.format && index.generation != generation::v2 ? name(*object.format) : index.text(object.format_word);
+    return object.format && index.generation != version::v2 ? name(*object.format) : index.text(object.format_word);
 }
 
 /// The object's attributes; in 0.1 what is left of its map without the fields.
 [[nodiscard]] inline attributes_view attributes_of(const manifest& index, const object_record& object) noexcept {
-    if (index.generation == generation::v0_1) {
+    if (index.generation == version::v0_1) {
         const bool blob_holds_indices = index.components_of(object).data()[0].holds_indices;
         return attributes_view(index.from(object.attributes),
                                field_keys_0_1(index.text(object.format_word), object.format, blob_holds_indices));

@@ -10,7 +10,7 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/vocabulary.hpp>
+#include <ztensor/format.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {

@@ -32,7 +32,7 @@ public:
             return fault();
         }
         for (size_t i = 0; i < into_.objects.size(); ++i) {
-            if (!take(into_.objects[i]) || (i >= limits_.max_objects_ && !fail_object_limit())) {
+            if (!take(into_.objects[i]) || (i >= limits_.max_objects() && !fail_object_limit())) {
                 return fault();
             }
             object_name_ = {};
@@ -60,7 +60,7 @@ private:
             (object.has_attributes && !take_map(object.attributes))) {
             return false;
         }
-        if (object.component_count > limits_.max_components_per_object_) {
+        if (object.component_count > limits_.max_components_per_object()) {
             return fail_component_limit();
         }
         for (component_record& part : into_.components_of(object)) {

@@ -11,9 +11,9 @@
 #include <ztensor/detail/index/parser.hpp>
 #include <ztensor/detail/index/words.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <array>
 #include <utility>
@@ -33,7 +33,7 @@ class parser_0_1 : index_parser<cbor_strictness::well_formed> {
 public:
     parser_0_1(manifest& into, const read_options& limits, uint64_t index_offset, bool uses_templates) noexcept
         : index_parser(into, limits, index_offset, uses_templates) {
-        into.generation = generation::v0_1;
+        into.generation = version::v0_1;
     }
 
     /// An index of no bytes has no tensors.

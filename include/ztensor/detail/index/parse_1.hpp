@@ -10,10 +10,10 @@
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/parser.hpp>
 #include <ztensor/detail/index/words.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <iterator>
 
@@ -32,7 +32,7 @@ public:
         if (!read_root(walk) || !require(walk, {0, 2}) || !finish()) {
             return fault();
         }
-        if (!generation_of(into_.text(into_.version))) {
+        if (!find_version(into_.text(into_.version))) {
             return fail(errc::unsupported_version,
                         "the manifest is of version {}, where 0.1 and 1.x are known: get a newer version of this "
                         "library, or let the program that wrote the file write version 1.2",
@@ -45,7 +45,7 @@ public:
     /// 1.0: `tensors` in place of `objects`, and the dtype at the tensor.
     ZTENSOR_COLD result<void> parse_1_0() {
         static constexpr field_key fields[] = {"version", "attributes", "tensors"};
-        into_.generation = generation::v1_0;
+        into_.generation = version::v1_0;
         is_1_0_ = knows_words_ = true;
         field_walk walk(fields);
         return read_root(walk) && finish() ? resolve(into_, knows_words_, index_offset_) : fault();
@@ -73,7 +73,7 @@ private:
         if (!read_text(into_.version)) {
             return false;
         }
-        const optional<generation> known = generation_of(into_.text(into_.version));
+        const optional<ztensor::version> known = find_version(into_.text(into_.version));
         if (known && !is_1_0_) { // which is known beforehand
             into_.generation = *known;
             knows_words_ = knows_words_ || into_.objects.empty();
@@ -92,7 +92,7 @@ private:
                 continue;
             }
             if (ahead.read_text(version) && !version.is_chunked) {
-                if (const optional<generation> known = generation_of(version.text)) {
+                if (const optional<ztensor::version> known = find_version(version.text)) {
                     into_.generation = *known;
                     knows_words_ = true;
                 }

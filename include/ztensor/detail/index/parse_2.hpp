@@ -16,9 +16,9 @@
 #include <ztensor/detail/index/parser.hpp>
 #include <ztensor/detail/index/words.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 
@@ -32,7 +32,7 @@ public:
     parser_2(manifest& into, const read_options& limits, uint64_t index_offset, uint64_t file_bytes,
              bool uses_templates) noexcept
         : index_parser(into, limits, index_offset, uses_templates), file_bytes_(file_bytes) {
-        into.generation = generation::v2;
+        into.generation = version::v2;
         into.alignment_bytes = blob_alignment_2;
         into.manifest_offset = index_offset;
         into.blobs_end = file_bytes; // and that of the row of this file and its shards, once they are known

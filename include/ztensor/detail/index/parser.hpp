@@ -296,7 +296,7 @@ protected:
     ZTENSOR_COLD void expect_records(const cbor_sequence& objects) noexcept {
         constexpr size_t smallest_object_bytes = 40, some = 4096;
         const uint64_t most =
-            (std::min<uint64_t>)(cursor_.remaining() / smallest_object_bytes + 1, limits_.max_objects_);
+            (std::min<uint64_t>)(cursor_.remaining() / smallest_object_bytes + 1, limits_.max_objects());
         const uint64_t announced = objects.is_indefinite ? some : objects.remaining;
         const auto expected = static_cast<size_t>((std::min)(announced, most));
         into_.objects.expect(expected);
@@ -319,7 +319,7 @@ protected:
         }
     }
 
-    [[nodiscard]] bool has_room_for_object() const noexcept { return into_.objects.size() < limits_.max_objects_; }
+    [[nodiscard]] bool has_room_for_object() const noexcept { return into_.objects.size() < limits_.max_objects(); }
 
     void begin_object() noexcept {
         gaps_.clear();
@@ -340,7 +340,7 @@ protected:
 
     /// Room for the components that come next, at most so many as the limit: their number is object.component_count.
     void begin_components(const cbor_sequence& components, object_record& object) {
-        const uint64_t most = (std::min<uint64_t>)(limits_.max_components_per_object_,
+        const uint64_t most = (std::min<uint64_t>)(limits_.max_components_per_object(),
                                                    cursor_.remaining() / smallest_component_bytes + 1);
         const uint64_t announced = components.is_indefinite ? count_pairs(components) : components.remaining;
         object.component_count = static_cast<uint32_t>((std::min)(announced, most));

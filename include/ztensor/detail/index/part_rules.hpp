@@ -16,10 +16,10 @@
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -10,8 +10,8 @@
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -26,16 +26,16 @@ namespace detail {
 
 /// Of a version 1.MINOR or 1.MINOR.anything: 1.3 and later count as 1.2, since minor versions only add. Nothing for
 /// every other text.
-[[nodiscard]] ZTENSOR_COLD inline optional<generation> generation_of(string_view version) noexcept {
+[[nodiscard]] ZTENSOR_COLD inline optional<version> find_version(string_view text) noexcept {
     constexpr size_t max_version_bytes = 32;
-    const string_view minor = version.substr((std::min<size_t>)(2, version.size()));
+    const string_view minor = text.substr((std::min<size_t>)(2, text.size()));
     const size_t digits = (std::min)(minor.find_first_not_of("0123456789"), minor.size());
     const bool ends_there = (digits == minor.size() || minor[digits] == '.') && (digits < 2 || minor[0] != '0');
-    if (version.size() > max_version_bytes || version.substr(0, 2) != "1." || digits == 0 || !ends_there) {
+    if (text.size() > max_version_bytes || text.substr(0, 2) != "1." || digits == 0 || !ends_there) {
         return std::nullopt;
     }
     const bool is_before_1_2 = digits == 1 && minor[0] <= '1';
-    return is_before_1_2 ? generation::v1_1 : generation::v1_2;
+    return is_before_1_2 ? version::v1_1 : version::v1_2;
 }
 
 /// The words of storage types, each as the number that its characters make.
@@ -72,16 +72,16 @@ inline constexpr storage_words long_storage_names(&dtype_facts::long_name);
 /// what it has.
 ZTENSOR_COLD inline void interpret_dtype(const manifest& index, string_view word,
                                          component_record& component) noexcept {
-    const generation from = index.generation;
+    const version from = index.generation;
     if (!component.dtype_word.is_present()) {
         return;
     }
-    if (from <= generation::v1_0) {
+    if (from <= version::v1_0) {
         component.dtype = find_storage(word, long_storage_names);
         return;
     }
     component.dtype = find_storage(word, storage_names);
-    if (!component.dtype && from == generation::v1_1) {
+    if (!component.dtype && from == version::v1_1) {
         for (size_t row = 0; row < logical_types.size(); ++row) {
             if (logical_types[row].name_as_dtype == word && !word.empty()) {
                 component.dtype = logical_types[row].storage;

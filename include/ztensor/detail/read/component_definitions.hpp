@@ -26,13 +26,27 @@ ZTENSOR_INLINE const object_record& component_access::object_record_of(const com
 ZTENSOR_INLINE string_view component_access::object_of(const component_view& component) noexcept {
     return component.file_->index.text(component.object_->name);
 }
+ZTENSOR_INLINE version component_access::version_of(const component_view& component) noexcept {
+    return component.file_->index.generation;
+}
+ZTENSOR_INLINE string_view component_access::type_word_of(const component_view& component) noexcept {
+    return type_name(component.file_->index, *component.record_);
+}
+ZTENSOR_INLINE bool component_access::has_type_word(const component_view& component) noexcept {
+    return component.record_->type_word.is_present() || component.record_->logical_type < logical_types.size();
+}
+ZTENSOR_INLINE component_view component_access::make(const opened_file& file, const object_record& object,
+                                                     const component_record& record) noexcept {
+    return {file, object, record};
+}
 ZTENSOR_INLINE error component_access::located(const component_view& component, error why) noexcept {
     return component.located(std::move(why));
 }
 
 /// Bytes that break a rule of version 2 beside are copied as they are, if they are what was digested.
 ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
-    const component_view component(*stored.file, *stored.object_record, *stored.component_record);
+    const component_view component =
+        component_access::make(*stored.file, *stored.object_record, *stored.component_record);
     const result<digest_state> state = component.verify();
     if (!state) {
         const errc code = state.error().code();
@@ -43,7 +57,7 @@ ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
     }
     return component_access::located(
         component, fail(errc::digest_mismatch, "the {} bytes are not those of the digest {}",
-                        {stored.generation == generation::v2 ? "decoded" : "stored", in_quotes(stored.digest)})
+                        {stored.generation == version::v2 ? "decoded" : "stored", in_quotes(stored.digest)})
                        .at(stored.offset));
 }
 
@@ -53,18 +67,19 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
     stored.source = file.source.get();
     stored.offset = component_access::record_of(component).offset; // in the row of the file and its shards
     stored.length = component.stored_bytes();
-    stored.dtype = component.dtype_name();
-    stored.type = component.type();
-    stored.has_type = component.has_type();
-    stored.encoding = component.encoding_name();
-    stored.digest = component.digest();
-    stored.has_digest = component.has_digest() && !file.index.is_foreign(); // where it may cover more than the blob
+    stored.dtype = component.dtype().text();
+    stored.type = component_access::type_word_of(component);
+    stored.has_type = component_access::has_type_word(component);
+    stored.encoding = component.encoding().text();
+    stored.digest = component.digest().text();
+    stored.has_digest =
+        component.digest().is_present() && !file.index.is_foreign(); // where it may cover more than the blob
     stored.decoded_bytes = component.decoded_bytes();
     stored.uncompressed_length = component.uncompressed_length();
-    stored.generation = component.generation();
+    stored.generation = file.index.generation;
     stored.is_raw = component.encoding() == encoding::raw;
     stored.is_big_endian = component.is_big_endian();
-    if (component.has_digest() && file.options.verify_digests_) {
+    if (component.digest().is_present() && file.options.verify_digests()) {
         stored.check_digest = check_stored;
         stored.file = &file;
         stored.object_record = &component_access::object_record_of(component);
@@ -81,32 +96,46 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
 ZTENSOR_INLINE std::string_view component_view::role() const noexcept {
     return detail::role_name(file_->index, *record_);
 }
-ZTENSOR_INLINE std::optional<ztensor::dtype> component_view::dtype() const noexcept {
-    return record_->dtype;
+namespace detail {
+
+[[nodiscard]] inline open_word<ztensor::dtype> dtype_of(const manifest& index,
+                                                        const component_record& component) noexcept {
+    const bool is_unstated = !component.dtype_word.is_present() && component.dtype; // indices of 1.0
+    return {component.dtype, dtype_name(index, component),
+            is_unstated ? facts(*component.dtype).long_name : index.text(component.dtype_word)};
 }
-ZTENSOR_INLINE std::string_view component_view::dtype_name() const noexcept {
-    return detail::dtype_name(file_->index, *record_);
-}
-ZTENSOR_INLINE std::string_view component_view::original_dtype() const noexcept {
-    if (!record_->dtype_word.is_present() && record_->dtype) {
-        return facts(*record_->dtype).long_name; // indices of 1.0, which state none
+[[nodiscard]] inline open_word<logical_type> type_of(const manifest& index,
+                                                     const component_record& component) noexcept {
+    const string_view original = index.text(component.type_word);
+    if (component.logical_type == plain_type) {
+        return open_word<logical_type>::absent(original);
     }
-    return file_->index.text(record_->dtype_word);
+    const bool is_known = component.logical_type < logical_types.size();
+    return {is_known ? optional(logical_types[component.logical_type].id) : std::nullopt, type_name(index, component),
+            original};
 }
-ZTENSOR_INLINE std::string_view component_view::type() const noexcept {
-    return detail::type_name(file_->index, *record_);
+/// What stands where a component or object is not there.
+inline constexpr component_record no_component_record{};
+inline constexpr object_record no_object_record{};
+
+} // namespace detail
+
+ZTENSOR_COLD ZTENSOR_INLINE component_view::component_view(const detail::opened_file& file,
+                                                           const detail::object_record& object, error why) noexcept
+    : file_(&file), object_(&object), record_(&detail::no_component_record), found_(std::move(why)) {
 }
-ZTENSOR_INLINE bool component_view::has_type() const noexcept {
-    return record_->type_word.is_present() || record_->logical_type < logical_types.size();
+
+ZTENSOR_INLINE open_word<ztensor::dtype> component_view::dtype() const noexcept {
+    return is_present() ? detail::dtype_of(file_->index, *record_) : open_word<ztensor::dtype>();
 }
-ZTENSOR_INLINE bool component_view::has_unknown_type() const noexcept {
-    return record_->logical_type == detail::unknown_type;
+ZTENSOR_INLINE open_word<logical_type> component_view::type() const noexcept {
+    return detail::type_of(file_->index, *record_);
 }
-ZTENSOR_INLINE std::string_view component_view::encoding_name() const noexcept {
-    return record_->encoding ? name(*record_->encoding) : file_->index.text(record_->encoding_word);
-}
-ZTENSOR_INLINE std::optional<ztensor::encoding> component_view::encoding() const noexcept {
-    return record_->encoding;
+ZTENSOR_INLINE open_word<ztensor::encoding> component_view::encoding() const noexcept {
+    const std::string_view original = file_->index.text(record_->encoding_word);
+    return is_present() ? open_word<ztensor::encoding>(
+                              record_->encoding, record_->encoding ? name(*record_->encoding) : original, original)
+                        : open_word<ztensor::encoding>();
 }
 ZTENSOR_INLINE std::uint64_t component_view::offset() const noexcept {
     const detail::shard_record* const shard = detail::shard_of(file_->index, *record_);
@@ -125,14 +154,20 @@ ZTENSOR_INLINE std::optional<std::uint64_t> component_view::decoded_bytes() cons
 ZTENSOR_INLINE std::optional<std::uint64_t> component_view::uncompressed_length() const noexcept {
     return record_->states_uncompressed_length ? std::optional(record_->uncompressed_length) : std::nullopt;
 }
-ZTENSOR_INLINE bool component_view::has_digest() const noexcept {
-    return record_->digest_text.is_present();
-}
-ZTENSOR_INLINE std::string_view component_view::digest() const noexcept {
-    return file_->index.text(record_->digest_text);
-}
-ZTENSOR_INLINE ztensor::generation component_view::generation() const noexcept {
-    return file_->index.generation;
+ZTENSOR_INLINE stated_digest component_view::digest() const noexcept {
+    if (!record_->digest_text.is_present()) {
+        return {};
+    }
+    const std::string_view text = file_->index.text(record_->digest_text);
+    const detail::digest_parts parts = file_->index.generation == ztensor::version::v2
+                                           ? detail::parse_strict_digest(text)
+                                           : detail::parse_any_digest(text);
+    const std::size_t colon = (std::min)(text.find(':'), text.size());
+    const std::string_view word = text.substr(0, colon);
+    const std::string_view digits = text.substr((std::min)(colon + 1, text.size()));
+    const bool is_known = parts.algorithm != ztensor::digest::none;
+    return {
+        {is_known ? std::optional(parts.algorithm) : std::nullopt, word, word}, is_known ? parts.digits : digits, text};
 }
 ZTENSOR_INLINE bool component_view::is_big_endian() const noexcept {
     return record_->is_big_endian;
@@ -148,10 +183,12 @@ ZTENSOR_COLD ZTENSOR_INLINE error component_view::located(error why) const noexc
 }
 
 ZTENSOR_INLINE result<void> component_view::check_type(const detail::element_request& request) const {
+    ZTENSOR_TRY(found_);
     return detail::component_access::located(*this, detail::check_element_type(*file_, *record_, request));
 }
 
 ZTENSOR_INLINE result<bytes_view> component_view::bytes() const {
+    ZTENSOR_TRY(found_);
     if (const std::optional<bytes_view> blob = detail::mapped_blob(*file_, *record_)) {
         return *blob;
     }
@@ -162,6 +199,7 @@ ZTENSOR_INLINE result<bytes_view> component_view::bytes() const {
 }
 
 ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> destination, std::uint64_t from) const {
+    ZTENSOR_TRY(found_);
     return detail::component_access::guard(*this, [&]() -> result<void> {
         if (!detail::fits(from, destination.size(), record_->length)) {
             return detail::fail(errc::out_of_bounds, "{} bytes from byte {} of a blob of {} were asked for",
@@ -180,28 +218,65 @@ ZTENSOR_INLINE void component_view::evict() const noexcept {
 }
 
 ZTENSOR_INLINE result<bytes_view> component_view::view_elements(const detail::element_request& request) const {
+    ZTENSOR_TRY(found_);
     return detail::component_access::located(*this, detail::view_elements(*file_, *record_, request));
 }
 
 ZTENSOR_INLINE result<void> component_view::read_elements(const detail::element_request& request,
                                                           detail::element_memory elements) const {
+    ZTENSOR_TRY(found_);
     return detail::component_access::guard(*this,
                                            [&] { return detail::read_elements(*file_, *record_, request, elements); });
 }
 
-ZTENSOR_INLINE result<void> component_view::read_elements_of_part(const detail::element_request& request,
-                                                                  std::uint64_t first, std::uint64_t last,
-                                                                  std::uint64_t parts,
-                                                                  detail::element_memory elements) const {
-    const detail::part_finder find(first, last, parts);
+ZTENSOR_INLINE result<void> component_view::read_numbers(ztensor::dtype to, detail::element_memory numbers) const {
+    ZTENSOR_TRY(found_);
     return detail::component_access::guard(
-        *this, [&] { return detail::read_part(*file_, *record_, request, find, elements); });
+        *this, [&] { return detail::read_numbers(*file_, *object_, *record_, to, numbers); });
 }
 
-ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_bytes,
-                                                         detail::element_memory numbers) const {
-    return detail::component_access::guard(
-        *this, [&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
+ZTENSOR_INLINE result<void> component_view::check_shape(const expected_shape& expected) const {
+    if (expected.is_anything()) {
+        return {};
+    }
+    ZTENSOR_TRY(found_);
+    return detail::component_access::guard(*this, [&]() -> result<void> {
+        if (object_->format != format::dense) {
+            return detail::fail(errc::invalid_argument, "only the elements of a dense object have a shape to expect");
+        }
+        return detail::check_shape(file_->index.shape_of(*object_), expected);
+    });
+}
+
+ZTENSOR_INLINE result<void> component_view::describe(detail::acquired& made) const {
+    ZTENSOR_TRY(found_);
+    made.file = file_->shared_from_this();
+    made.is_verified = detail::blob_check(*file_, *record_).is_wanted();
+    if (object_->format == format::dense) {
+        made.shape = file_->index.shape_of(*object_);
+        made.has_shape = true;
+    }
+    return {};
+}
+
+ZTENSOR_INLINE result<void> component_view::acquire_elements(const detail::element_request& request,
+                                                             detail::element_memory elements,
+                                                             detail::acquired& made) const {
+    ZTENSOR_TRY(describe(made));
+    if (!request.is_bool && detail::source_access::stable_range(*file_->source, record_->offset, record_->length)) {
+        if (const result<bytes_view> borrowed = view_elements(request)) {
+            made.borrowed = *borrowed;
+            made.is_borrowed = true;
+            made.is_verified = false;
+            return {};
+        }
+    }
+    return read_elements(request, elements);
+}
+
+ZTENSOR_INLINE bool component_view::holds(const detail::element_request& request) const noexcept {
+    return request.storage && request.type.empty() && record_->dtype == *request.storage &&
+           record_->logical_type == detail::plain_type;
 }
 
 ZTENSOR_INLINE bool component_view::holds_floats() const noexcept {
@@ -214,6 +289,7 @@ ZTENSOR_INLINE bool component_view::holds_floats() const noexcept {
 }
 
 ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian() const {
+    ZTENSOR_TRY(found_);
     if (!record_->is_big_endian) {
         return read<std::byte>();
     }
@@ -232,9 +308,10 @@ ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian
 }
 
 ZTENSOR_INLINE result<digest_state> component_view::verify() const {
+    ZTENSOR_TRY(found_);
     return detail::component_access::guard(*this, [&] {
-        return file_->index.generation == ztensor::generation::v2 ? detail::verify_decoded(*file_, *object_, *record_)
-                                                                  : detail::verify_digest(*file_, *record_);
+        return file_->index.generation == ztensor::version::v2 ? detail::verify_decoded(*file_, *object_, *record_)
+                                                               : detail::verify_digest(*file_, *record_);
     });
 }
 

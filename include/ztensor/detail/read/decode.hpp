@@ -25,7 +25,7 @@ namespace detail {
 class call_budget {
 public:
     explicit call_budget(const read_options& options) noexcept
-        : most_(options.max_decoded_bytes_), left_(options.max_decoded_bytes_) {}
+        : most_(options.max_decoded_bytes()), left_(options.max_decoded_bytes()) {}
 
     /// Before that much memory is made. Errors: limit_exceeded, too_large_for_host.
     ZTENSOR_COLD result<void> take(uint64_t elements, uint64_t element_bytes) noexcept {
@@ -89,7 +89,7 @@ inline result<span<byte>> decode_whole(const opened_file& file, const component_
         ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_blob(file, component, memory));
         ZTENSOR_TRY_ASSIGN(
             const size_t found,
-            at_offset(decode_zstd_within(stored, file.options.max_decoded_bytes_, decoded), component.offset));
+            at_offset(decode_zstd_within(stored, file.options.max_decoded_bytes(), decoded), component.offset));
         return decoded.writable_bytes().first(found);
     }
     ZTENSOR_TRY(check_memory_limit(*size, file.options));
@@ -347,7 +347,7 @@ public:
             return {};
         }
         ZTENSOR_TRY(allocate(input_, cached_piece_bytes, "a piece"));
-        const uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
+        const uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes());
         return decoder_.start( // whatever the blob claims
             (std::min)(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed)));
     }
@@ -449,10 +449,10 @@ private:
 
     result<void> check_size(uint64_t decoded_bytes, bool is_at_end) const {
         const optional<uint64_t> declared = component_.decoded_length();
-        if (!declared && decoded_bytes > file_.options.max_decoded_bytes_) {
+        if (!declared && decoded_bytes > file_.options.max_decoded_bytes()) {
             return fail(errc::limit_exceeded,
                         "the zstd blob decodes to more than the {} bytes of read_options::max_decoded_bytes",
-                        {file_.options.max_decoded_bytes_});
+                        {file_.options.max_decoded_bytes()});
         }
         if (is_at_end && (!decoder_.is_between_frames() || !rest_.empty())) {
             return fail(errc::decode_failed, "the zstd blob is cut off");

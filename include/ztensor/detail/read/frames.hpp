@@ -77,7 +77,7 @@ ZTENSOR_COLD inline result<void> decode_seekable(const opened_file& file, const 
     std::atomic<size_t> next{0};
     os_mutex mutex;
     result<void> failure;
-    const unsigned threads = component.length < smallest_bytes_for_threads ? 1 : file.options.threads_;
+    const unsigned threads = component.length < smallest_bytes_for_threads ? 1 : file.options.threads();
     run_in_parallel(threads, table.frames(), [&] {
         for (size_t frame = next++; frame < table.frames(); frame = next++) {
             const span<byte> place = destination.subspan(static_cast<size_t>(table.content_begin(frame)),
@@ -351,7 +351,7 @@ ZTENSOR_COLD inline result<void> decode_frames(const opened_file& file, const co
     ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable,
                        source_access::find_stable_range(*file.source, component.offset, component.length));
     frame_stream stream(file, component, destination, ~uint64_t{0}, stable);
-    run_in_parallel(file.options.threads_, stream.most_turns(), [&] {
+    run_in_parallel(file.options.threads(), stream.most_turns(), [&] {
         for (size_t decoded = 0; stream.take_turn(decoded);) {
         }
     });

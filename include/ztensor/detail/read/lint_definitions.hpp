@@ -17,10 +17,6 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-struct reader_access {
-    [[nodiscard]] static const opened_file& file_of(const reader& from) noexcept { return *from.file_; }
-};
-
 // -- names that look alike
 
 struct alike {
@@ -197,6 +193,14 @@ ZTENSOR_INLINE std::string_view name(lint_kind kind) noexcept {
 ZTENSOR_INLINE result<std::vector<lint_finding>> lint(const reader& file) {
     return detail::guard_memory([&]() -> result<std::vector<lint_finding>> {
         const detail::opened_file& opened = detail::reader_access::file_of(file);
+        if (opened.joined != nullptr) {
+            std::vector<lint_finding> all;
+            for (const reader& each : file.files()) {
+                ZTENSOR_TRY_ASSIGN(const std::vector<lint_finding> one, lint(each));
+                all.insert(all.end(), one.begin(), one.end());
+            }
+            return all;
+        }
         if (opened.index.is_foreign()) {
             return detail::fail(errc::unsupported_container, "lint looks at .zt files, and this is one of format {}",
                                 {name(opened.index.container)})

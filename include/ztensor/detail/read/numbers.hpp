@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The numbers of components and objects, whatever they are stored as: single elements, elements that share bytes,
-// blocks of quantized weights, and groups of them whose scales stand apart.
+// The numbers of components, and of parts of them, whatever they are stored as: single elements, elements that share
+// bytes, and blocks of quantized weights.
 #ifndef ZTENSOR_DETAIL_READ_NUMBERS_HPP
 #define ZTENSOR_DETAIL_READ_NUMBERS_HPP
 
@@ -10,8 +10,10 @@
 #include <ztensor/detail/codec/ggml_types.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/parts.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -87,22 +89,22 @@ inline result<weight_blocks> find_weight_blocks(const manifest& index, const obj
 
 // -- numbers
 //
-// The elements of one component as floats or doubles, converted piece by piece on their way into memory. SPEC.md
-// section 4.5.
+// The elements of one component as numbers of a floating-point type, converted piece by piece on their way into memory.
+// SPEC.md section 4.5.
 
-/// Numbers of `number_bytes` each, floats or doubles, made from the elements of one component. An element gives one
-/// number, a block of quantized weights as many as it holds, and a byte that elements share several or less than one.
-/// How they are converted is found once, by what makes this.
+/// Numbers of type f64, f32, f16 or bf16, each rounded once, made from the elements of one component. An element gives
+/// one number, a block of quantized weights as many as it holds, and a byte that elements share several or less than
+/// one. How they are converted is found once, by what makes this.
 class number_source {
 public:
     /// Single elements, or those that share bytes. Errors: unknown_dtype, unsupported_type, type_mismatch,
     /// unsupported_encoding, size_mismatch.
     static result<number_source> of_elements(const opened_file& file, const object_record& object,
-                                             const component_record& component, size_t number_bytes) {
+                                             const component_record& component, dtype to) {
         if (!component.dtype) {
             return unknown_dtype(file, component);
         }
-        number_source made(file, component, number_bytes, width_bytes(*component.dtype));
+        number_source made(file, component, to, width_bytes(*component.dtype));
         ZTENSOR_TRY_ASSIGN(const optional<uint64_t> elements, count_elements(file, component, made.stored_));
         ZTENSOR_TRY(check_known_numbers(file, component));
         made.narrow_ = find_narrow_type(file.index, component);
@@ -120,9 +122,9 @@ public:
 
     /// The weights of an object that is blocks of them. Errors: unsupported_format, layout_components, type_mismatch,
     /// attribute_not_found, attribute_type, size_mismatch, unsupported_encoding.
-    static result<number_source> of_blocks(const opened_file& file, const object_record& object, size_t number_bytes) {
+    static result<number_source> of_blocks(const opened_file& file, const object_record& object, dtype to) {
         ZTENSOR_TRY_ASSIGN(const weight_blocks blocks, find_weight_blocks(file.index, object));
-        number_source made(file, *blocks.data, number_bytes, blocks.type->bytes);
+        number_source made(file, *blocks.data, to, blocks.type->bytes);
         made.blocks_ = blocks.type;
         made.stated_count_ = blocks.count * blocks.type->elements;
         ZTENSOR_TRY_ASSIGN(const optional<uint64_t> count, count_elements(file, *blocks.data, made.stored_));
@@ -149,6 +151,8 @@ public:
     [[nodiscard]] size_t numbers_per_element() const noexcept { return blocks_ != nullptr ? blocks_->elements : 1; }
     /// Of the numbers that one element gives.
     [[nodiscard]] size_t converted_bytes() const noexcept { return numbers_per_element() * number_bytes_; }
+    /// Of each number.
+    [[nodiscard]] size_t number_bytes() const noexcept { return number_bytes_; }
     [[nodiscard]] bool are_blocks() const noexcept { return blocks_ != nullptr; }
     /// Elements share bytes, so that all of them are converted at once.
     [[nodiscard]] bool are_packed() const noexcept { return narrow_ != nullptr; }
@@ -205,10 +209,15 @@ public:
 
     /// Elements in the host's order.
     void convert(bytes_view elements, span<byte> numbers, number_store store) const noexcept {
-        if (number_bytes_ == sizeof(float)) {
-            convert_to(elements, as_writable_elements<float>(numbers), store);
-        } else {
-            convert_to(elements, as_writable_elements<double>(numbers), store);
+        switch (to_) {
+        case dtype::f32:
+            return convert_to(elements, as_writable_elements<float>(numbers), store);
+        case dtype::f16:
+            return convert_and_round(elements, as_writable_elements<float16>(numbers));
+        case dtype::bf16:
+            return convert_and_round(elements, as_writable_elements<bfloat16>(numbers));
+        default:
+            return convert_to(elements, as_writable_elements<double>(numbers), store);
         }
     }
 
@@ -241,11 +250,93 @@ public:
         return convert_stored(elements, numbers);
     }
 
+    /// Where the elements lie that give some numbers of a whole of these dimensions: whole blocks, where it is blocks.
+    /// Errors: out_of_bounds, size_mismatch.
+    result<element_part> find_part(const shape& dimensions, span<const index_range> ranges) const {
+        const uint64_t decoded_bytes = component_->decoded_length().value_or(0);
+        if (blocks_ == nullptr) {
+            return part_finder(dimensions, ranges)(decoded_bytes, element_bytes());
+        }
+        const vector<index_range> of_blocks = block_ranges(ranges);
+        return part_finder(block_shape(dimensions), of_blocks)(decoded_bytes, element_bytes());
+    }
+    /// Whether the ranges cut no block.
+    [[nodiscard]] bool are_whole_blocks(span<const index_range> ranges) const noexcept {
+        return blocks_ == nullptr || (ranges[ranges.size() - 1].begin % blocks_->elements == 0 &&
+                                      ranges[ranges.size() - 1].end % blocks_->elements == 0);
+    }
+
+    /// Some of the numbers of a whole of these dimensions, reading no more of raw data and of several frames than they
+    /// are made of; adds to `read_bytes` how many bytes of the blob that took. No digest covers them. Not for elements
+    /// that share bytes, nor where only decoding tells how many there are. Errors: as find_part(); limit_exceeded,
+    /// bad_bool; as decoding does.
+    result<void> read_part(const shape& dimensions, span<const index_range> ranges, const element_memory& to,
+                           uint64_t& read_bytes) const {
+        ZTENSOR_TRY_ASSIGN(const element_part part, find_part(dimensions, ranges));
+        ZTENSOR_TRY(check_memory_limit(part.count * element_bytes(), file_->options));
+        if (are_whole_blocks(ranges)) {
+            ZTENSOR_TRY_ASSIGN(const span<byte> numbers, make(to, part.count * numbers_per_element()));
+            return read_elements_of(part, numbers, read_bytes);
+        }
+        byte_buffer whole; // of the blocks that the ranges cut
+        ZTENSOR_TRY(allocate(whole, part.count * converted_bytes(), "blocks of weights"));
+        ZTENSOR_TRY(read_elements_of(part, whole.writable_bytes(), read_bytes));
+        shape around;
+        vector<index_range> inner;
+        for (size_t i = 0; i < ranges.size(); ++i) {
+            const uint64_t each = i + 1 == ranges.size() ? blocks_->elements : 1;
+            const uint64_t begin = ranges[i].begin / each * each;
+            around.push_back((ranges[i].end + each - 1) / each * each - begin);
+            inner.push_back({ranges[i].begin - begin, ranges[i].end - begin});
+        }
+        return copy_numbers(whole.bytes(), around, inner, to);
+    }
+
+    /// Of all numbers of a whole, some.
+    result<void> copy_numbers(bytes_view whole, const shape& dimensions, span<const index_range> ranges,
+                              const element_memory& to) const {
+        ZTENSOR_TRY_ASSIGN(const element_part part, part_finder(dimensions, ranges)(whole.size(), number_bytes()));
+        ZTENSOR_TRY_ASSIGN(span<byte> numbers, make(to, part.count));
+        byte_runs runs = part.runs;
+        copy_runs(runs, whole, 0, numbers);
+        return {};
+    }
+
 private:
-    number_source(const opened_file& file, const component_record& component, size_t number_bytes,
-                  size_t element_bytes) noexcept
-        : file_(&file), component_(&component),
-          number_bytes_(number_bytes), stored_{*component.dtype, {}, element_bytes, 1, false} {}
+    number_source(const opened_file& file, const component_record& component, dtype to, size_t element_bytes) noexcept
+        : file_(&file), component_(&component), to_(to),
+          number_bytes_(width_bytes(to)), stored_{*component.dtype, {}, element_bytes, 1, false} {}
+
+    [[nodiscard]] shape block_shape(const shape& dimensions) const noexcept {
+        shape made;
+        for (size_t i = 0; i < dimensions.rank(); ++i) {
+            made.push_back(i + 1 == dimensions.rank() ? dimensions[i] / blocks_->elements : dimensions[i]);
+        }
+        return made;
+    }
+    [[nodiscard]] vector<index_range> block_ranges(span<const index_range> ranges) const {
+        vector<index_range> made(ranges.begin(), ranges.end());
+        index_range& last = made.back();
+        last = {last.begin / blocks_->elements, (last.end + blocks_->elements - 1) / blocks_->elements};
+        return made;
+    }
+
+    /// The numbers that a part's elements give.
+    result<void> read_elements_of(const element_part& part, span<byte> numbers, uint64_t& read_bytes) const {
+        if (is_raw() && part.runs.count() <= 1) {
+            blob_check no_check(*file_, *component_, digest_use::never);
+            read_bytes += part.count * element_bytes();
+            return convert_raw(part.runs.begin() / element_bytes(), numbers, no_check, best_store(numbers));
+        }
+        const auto stored_bytes = static_cast<size_t>(part.count) * element_bytes();
+        byte_buffer apart;
+        if (element_bytes() > converted_bytes()) {
+            ZTENSOR_TRY(allocate(apart, stored_bytes, "a part of a component"));
+        }
+        const span<byte> elements = apart.is_allocated() ? apart.writable_bytes() : numbers.last(stored_bytes);
+        ZTENSOR_TRY(read_runs(*file_, *component_, part.runs, elements, read_bytes));
+        return convert_stored(elements, numbers);
+    }
 
     result<void> check_budget(const element_memory& to, uint64_t count) const {
         return to.resize != nullptr ? call_budget(file_->options).take(count, number_bytes_) : result<void>();
@@ -333,8 +424,50 @@ private:
         convert_all(elements, *component_->dtype, float8_, numbers, store);
     }
 
+    /// By way of floats, where these hold every element exactly, else of doubles.
+    template <class To>
+    void convert_and_round(bytes_view elements, span<To> numbers) const noexcept {
+        const dtype_facts& storage = facts(*component_->dtype);
+        const bool is_integer = storage.category != dtype_class::floating;
+        const bool by_floats =
+            blocks_ != nullptr || narrow_ != nullptr || storage.width_bytes <= (is_integer ? 2U : 4U);
+        if (by_floats) {
+            return convert_by<float>(elements, numbers);
+        }
+        convert_by<double>(elements, numbers);
+    }
+    template <class By, class To>
+    void convert_by(bytes_view elements, span<To> numbers) const noexcept {
+        constexpr size_t most = 1024; // of numbers: whole blocks, and whole bytes of elements that share them
+        std::array<By, most> exact;
+        std::array<byte, most * sizeof(uint64_t)> shortened;
+        const dtype_facts& storage = facts(*component_->dtype);
+        const bool is_long = storage.category != dtype_class::floating && storage.width_bytes == sizeof(uint64_t);
+        for (size_t done = 0; done < numbers.size(); done += most) {
+            const size_t count = (std::min)(most, numbers.size() - done);
+            const size_t begin = bytes_of(done), end = bytes_of(done + count);
+            bytes_view piece = elements.subspan(begin, end - begin);
+            if (is_long) {
+                const span<byte> copied(shortened.data(), piece.size());
+                std::copy_n(piece.begin(), piece.size(), copied.begin());
+                shorten_for_double(copied, storage.category == dtype_class::signed_integer);
+                piece = copied;
+            }
+            convert_to(piece, span<By>(exact.data(), count), number_store::cached);
+            for (size_t i = 0; i < count; ++i) {
+                numbers[done + i] = static_cast<To>(exact[i]);
+            }
+        }
+    }
+    /// That give so many numbers.
+    [[nodiscard]] size_t bytes_of(size_t numbers) const noexcept {
+        return narrow_ != nullptr ? (numbers * narrow_->bits + 7) / 8
+                                  : numbers / numbers_per_element() * element_bytes();
+    }
+
     const opened_file* file_;
     const component_record* component_;
+    dtype to_;
     size_t number_bytes_;
     element_request stored_;
     const float8_values* float8_ = nullptr;     ///< of floats of 8 bits
@@ -343,184 +476,11 @@ private:
     optional<uint64_t> stated_count_;           ///< of elements that share bytes and of blocks: what the shape needs
 };
 
-/// All elements of a component as floats or doubles. Errors: those of number_source.
+/// All elements of a component as numbers of type `to`. Errors: those of number_source.
 inline result<void> read_numbers(const opened_file& file, const object_record& object,
-                                 const component_record& component, size_t number_bytes, const element_memory& to) {
-    const result<number_source> numbers = number_source::of_elements(file, object, component, number_bytes);
-    return numbers ? numbers->read(to) : numbers.error();
-}
-
-// -- group weights
-//
-// Weights whose scales, and zero points, stand in parts of their own, one for each group along an axis. SPEC.md
-// section 13.6.
-
-[[nodiscard]] inline bool has_group_weights(const manifest& index, const object_record& object) noexcept {
-    return index.generation == generation::v2 &&
-           (object.format == format::mx || object.format == format::quantized_group);
-}
-
-/// Calls `take(code)` for each of `count` codes of `bits`, of which each word holds `per_word`, in the order of their
-/// indices.
-template <class Take>
-void for_each_code(const integers_view& words, unsigned bits, uint64_t per_word, bool is_lsb_first, uint64_t count,
-                   Take&& take) {
-    const uint64_t mask = ~uint64_t{0} >> (64 - bits);
-    integer_block block;
-    for (size_t done = 0; done < words.size(); done += block.count) {
-        words.widen(done, block);
-        for (uint64_t word : block) {
-            const uint64_t here = (std::min)(per_word, count);
-            count -= here;
-            const uint64_t rising = is_lsb_first ? here : 0;
-            for (uint64_t k = 0; k < rising; ++k) {
-                take(word & mask);
-                word = bits == 64 ? 0 : word >> bits;
-            }
-            for (uint64_t k = rising; k < here; ++k) {
-                take(word >> (per_word - 1 - k) * bits & mask);
-            }
-        }
-    }
-}
-
-/// The words of a part in the host's order, in memory of `memory`. Errors: size_mismatch; as decoding does.
-inline result<integers_view> decode_words(const opened_file& file, const component_record& part, dtype word,
-                                          byte_buffer& memory) {
-    ZTENSOR_TRY_ASSIGN(const span<byte> words, decode_whole(file, part, memory));
-    ZTENSOR_TRY(check_whole_elements(words.size(), width_bytes(word)));
-    to_host_order(part, {word, {}, width_bytes(word), 1, false}, words);
-    return integers_view(words, word);
-}
-
-/// Reads one object of version 2, of which opening has checked that its parts fit its attributes.
-class group_weights {
-public:
-    group_weights(const opened_file& file, const object_record& object) noexcept
-        : file_(file), object_(object), shape_(file.index.shape_of(object)) {}
-
-    /// Floats or doubles. Errors: limit_exceeded, unsupported_type (of a part), and as reading the parts.
-    result<void> read(size_t number_bytes, const element_memory& to) {
-        const uint64_t count = file_.index.element_count_of(object_);
-        call_budget budget(file_.options);
-        ZTENSOR_TRY(budget.take(count, sizeof(float) + number_bytes));
-        ZTENSOR_TRY(object_.format == format::mx ? load_mx() : load_quantized());
-        ZTENSOR_TRY_ASSIGN(const span<byte> memory, make_room(to, count, number_bytes));
-        if (number_bytes == sizeof(float)) {
-            compute(as_writable_elements<float>(memory));
-        } else {
-            compute(as_writable_elements<double>(memory));
-        }
-        return {};
-    }
-
-    /// The codes of a quantized object, each given to `take(code)`. Errors: as read().
-    template <class Take>
-    result<void> read_codes(const quant_group_layout& layout, string_view role, uint64_t count, Take&& take) {
-        const component_record& part = *find_component(file_.index, object_, role);
-        if (part.logical_type != plain_type || facts(*part.dtype).category == dtype_class::floating ||
-            width_bytes(*part.dtype) != width_bytes(layout.word)) {
-            return fail(errc::unsupported_type, "the codes are {}, not words of {}",
-                        {in_quotes(dtype_name(file_.index, part)), name(layout.word)})
-                .in_component(role);
-        }
-        byte_buffer memory;
-        ZTENSOR_TRY_ASSIGN(const integers_view words,
-                           in_component(decode_words(file_, part, layout.word, memory), role));
-        for_each_code(words, layout.bits, layout.per_word, layout.is_lsb_first, count, take);
-        return {};
-    }
-
-private:
-    result<vector<float>> numbers_of(string_view role) const {
-        const component_record& part = *find_component(file_.index, object_, role);
-        vector<float> numbers;
-        // Of an unknown type the layout says nothing, whatever it may mean elsewhere.
-        ZTENSOR_TRY(in_component(part.logical_type == unknown_type
-                                     ? unknown_numbers(file_, part)
-                                     : read_numbers(file_, object_, part, sizeof(float), memory_of(numbers)),
-                                 role));
-        return numbers;
-    }
-    result<vector<float>> codes_of(const quant_group_layout& layout, string_view role, uint64_t count) {
-        vector<float> codes;
-        codes.reserve(static_cast<size_t>(count));
-        ZTENSOR_TRY(read_codes(layout, role, count, [&](uint64_t code) { codes.push_back(static_cast<float>(code)); }));
-        return codes;
-    }
-
-    result<void> load_mx() {
-        ZTENSOR_TRY_ASSIGN(const mx_layout layout, read_mx(attributes_of(file_.index, object_), shape_));
-        axis_ = static_cast<size_t>(layout.axis);
-        group_size_ = layout.block_size;
-        const component_record& data = *find_component(file_.index, object_, "data");
-        factor_ = data.dtype == dtype::i8 ? 1.0 / 64 : 1.0; // OCP's INT8 has six bits behind its point
-        ZTENSOR_TRY_ASSIGN(elements_, numbers_of("data"));
-        ZTENSOR_TRY_ASSIGN(scales_, numbers_of("scales"));
-        return {};
-    }
-
-    result<void> load_quantized() {
-        ZTENSOR_TRY_ASSIGN(const quant_group_layout layout,
-                           read_quant_group(attributes_of(file_.index, object_), shape_));
-        axis_ = static_cast<size_t>(layout.axis);
-        group_size_ = layout.group_size;
-        ZTENSOR_TRY_ASSIGN(elements_, codes_of(layout, "data", layout.codes));
-        ZTENSOR_TRY_ASSIGN(scales_, numbers_of("scales"));
-        if (layout.zero == zero_form::tensor) {
-            ZTENSOR_TRY_ASSIGN(zeros_, layout.zeros_are_packed ? codes_of(layout, "zeros", layout.groups)
-                                                               : numbers_of("zeros"));
-        }
-        zero_ = layout.zero == zero_form::implied ? static_cast<double>(layout.zero_value) : 0.0;
-        return {};
-    }
-
-    /// Groups run along the axis; scales and zeros have the shape of the whole, with groups in place of that axis.
-    template <class To>
-    void compute(span<To> numbers) const noexcept {
-        if (numbers.empty()) {
-            return;
-        }
-        size_t inner = 1;
-        for (size_t i = axis_ + 1; i < shape_.rank(); ++i) {
-            inner *= static_cast<size_t>(shape_[i]);
-        }
-        const auto along = static_cast<size_t>(shape_[axis_]);
-        const auto each = static_cast<size_t>(group_size_);
-        size_t at = 0;
-        for (size_t outer = 0; at < numbers.size(); ++outer) {
-            for (size_t a = 0; a < along; ++a) {
-                const size_t group = (outer * (along / each) + a / each) * inner;
-                for (size_t n = 0; n < inner; ++n, ++at) {
-                    const double zero = zeros_.empty() ? zero_ : static_cast<double>(zeros_[group + n]);
-                    numbers[at] = static_cast<To>((static_cast<double>(elements_[at]) - zero) * factor_ *
-                                                  static_cast<double>(scales_[group + n]));
-                }
-            }
-        }
-    }
-
-    const opened_file& file_;
-    const object_record& object_;
-    shape shape_;
-    size_t axis_ = 0;
-    uint64_t group_size_ = 1;
-    double factor_ = 1.0;
-    double zero_ = 0.0;
-    vector<float> elements_;
-    vector<float> scales_;
-    vector<float> zeros_; ///< empty where all are zero_
-};
-
-/// The weights of an object that is not dense: in groups, or in blocks. Errors: those of group_weights and
-/// number_source.
-inline result<void> read_weights(const opened_file& file, const object_record& object, size_t number_bytes,
-                                 const element_memory& to) {
-    if (has_group_weights(file.index, object)) {
-        return group_weights(file, object).read(number_bytes, to);
-    }
-    const result<number_source> numbers = number_source::of_blocks(file, object, number_bytes);
-    return numbers ? numbers->read(to) : numbers.error();
+                                 const component_record& component, dtype to, const element_memory& memory) {
+    const result<number_source> numbers = number_source::of_elements(file, object, component, to);
+    return numbers ? numbers->read(memory) : numbers.error();
 }
 
 } // namespace detail

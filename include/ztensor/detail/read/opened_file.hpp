@@ -17,10 +17,10 @@
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -32,6 +32,7 @@ inline namespace ZTENSOR_MODE {
 
 class component_view;
 class object_view;
+class reader;
 
 namespace detail {
 
@@ -47,16 +48,24 @@ struct digest_cover {
     }
 };
 
-struct opened_file {
+struct joined_files;
+
+struct opened_file : std::enable_shared_from_this<opened_file> {
     std::shared_ptr<const byte_source> source; ///< may hold more than the file: see assembled_source
     uint64_t file_bytes = 0;                   ///< of the file itself
     manifest index;
     uint64_t index_offset = 0; ///< in the file; 0 where the index was made of another header, or there is none
     read_options options;
-    vector<digest_cover> digest_covers; ///< by offset and length; empty in .zt files
-    vector<skipped_item> skipped;       ///< of files of other formats: what became no object
-    string path;                        ///< for messages; empty for memory and user-defined sources
+    vector<digest_cover> digest_covers;         ///< by offset and length; empty in .zt files
+    vector<skipped_item> skipped;               ///< of files of other formats: what became no object
+    string path;                                ///< for messages; empty for memory and user-defined sources
+    std::shared_ptr<const joined_files> joined; ///< of a folder or a list: the files, and this one is empty
 };
+
+template <class Enum>
+[[nodiscard]] bool is_unknown(const open_word<Enum>& word) noexcept {
+    return word.is_present() && !word.is_known();
+}
 
 /// Whether an object is of the format that a view of it needs. SPEC.md section 5. Errors: unsupported_format.
 inline result<void> check_format(const opened_file& file, const object_record& object, format expected) {
@@ -77,6 +86,12 @@ struct component_access {
     [[nodiscard]] static const component_record& record_of(const component_view& component) noexcept;
     [[nodiscard]] static const object_record& object_record_of(const component_view& component) noexcept;
     [[nodiscard]] static string_view object_of(const component_view& component) noexcept;
+    [[nodiscard]] static version version_of(const component_view& component) noexcept;
+    /// The logical type as the file has it: even the storage type's own name, which says no more.
+    [[nodiscard]] static string_view type_word_of(const component_view& component) noexcept;
+    [[nodiscard]] static bool has_type_word(const component_view& component) noexcept;
+    [[nodiscard]] static component_view make(const opened_file& file, const object_record& object,
+                                             const component_record& record) noexcept;
     /// Adds to an error where it happened.
     [[nodiscard]] static error located(const component_view& component, error why) noexcept;
     template <class T>
@@ -94,6 +109,9 @@ struct component_access {
 struct object_access {
     [[nodiscard]] static const opened_file& file_of(const object_view& object) noexcept;
     [[nodiscard]] static const object_record& record_of(const object_view& object) noexcept;
+    /// Its format in the words of 1.2, or the file's own word for one that is unknown, and in version 2.
+    [[nodiscard]] static string_view format_word_of(const object_view& object) noexcept;
+    [[nodiscard]] static object_view make(const opened_file& file, const object_record& record) noexcept;
     /// As those of component_access.
     [[nodiscard]] static error located(const object_view& object, error why) noexcept;
     template <class T>
@@ -104,6 +122,12 @@ struct object_access {
     [[nodiscard]] static auto guard(const object_view& object, Call&& call) -> std::invoke_result_t<Call> {
         return located(object, guard_memory(call));
     }
+};
+
+/// For code that must know what a reader has opened.
+struct reader_access {
+    [[nodiscard]] static const opened_file& file_of(const reader& from) noexcept;
+    [[nodiscard]] static reader make(std::shared_ptr<const joined_files> joined, string path);
 };
 
 /// Adds the file to an error of its attributes, and the object to one of an object's.
@@ -150,9 +174,9 @@ ZTENSOR_COLD inline result<void> check_manifest_hash(const manifest_location& at
 /// Fills `opened` from its source: both ends, the manifest, every rule that needs no data. No byte of a blob is read.
 ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
     const byte_source& source = *opened.source;
-    ZTENSOR_TRY_ASSIGN(const manifest_location at, find_manifest(source, opened.options.max_manifest_bytes_));
+    ZTENSOR_TRY_ASSIGN(const manifest_location at, find_manifest(source, opened.options.max_manifest_bytes()));
     if (at.is_data_shard) { // there is nothing in it that it knows of
-        opened.index.generation = generation::v2;
+        opened.index.generation = version::v2;
         opened.index.is_data_shard = true;
         return {};
     }

@@ -92,6 +92,20 @@ inline result<void> read_elements(const opened_file& file, const component_recor
 //
 // Some elements of one component in typed memory: rows, and ranges in every dimension. SPEC.md section 4.
 
+/// Errors: invalid_argument for what is no shape, shape_mismatch.
+ZTENSOR_COLD inline result<void> check_shape(const shape& found, const expected_shape& expected) {
+    if (!expected.is_valid()) {
+        return fail(errc::invalid_argument, "the shape that is expected has a negative dimension, or more than {}",
+                    {max_rank});
+    }
+    if (expected.matches(found)) {
+        return {};
+    }
+    const bool is_transposed = found.rank() == 2 && expected.matches({found[1], found[0]});
+    return fail(errc::shape_mismatch, "its shape is {}, expected {}{}",
+                {to_string(found), to_string(expected), is_transposed ? ": it is transposed" : ""});
+}
+
 /// Every range lies in its dimension. Errors: invalid_argument, out_of_bounds.
 inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
     const span<const index_range> ranges = wanted.ranges();
@@ -107,6 +121,30 @@ inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
         }
     }
     return {};
+}
+
+/// Ranges in every dimension; of rows the first alone was given. Errors: out_of_bounds, invalid_argument,
+/// out_of_memory.
+inline result<vector<index_range>> ranges_in(const shape& dimensions, const shape& begins, const shape& ends,
+                                             bool are_rows) {
+    if (!begins.is_valid() || !ends.is_valid()) {
+        return fail(begins.too_long() ? errc::invalid_argument : errc::out_of_memory,
+                    "a slice has more than {} ranges, or there is no memory for them", {max_rank});
+    }
+    if (are_rows && (dimensions.empty() || begins[0] > ends[0] || ends[0] > dimensions[0])) {
+        return fail(errc::out_of_bounds, "rows {} to {} were asked for, of shape {}",
+                    {begins[0], ends[0], to_string(dimensions)})
+            .by_caller();
+    }
+    vector<index_range> ranges;
+    for (size_t i = 0; i < begins.rank(); ++i) {
+        ranges.push_back({begins[i], ends[i]});
+    }
+    for (size_t i = 1; are_rows && i < dimensions.rank(); ++i) {
+        ranges.push_back({0, dimensions[i]});
+    }
+    ZTENSOR_TRY(check_slice(dimensions, slice(span<const index_range>(ranges))));
+    return ranges;
 }
 
 /// Where some elements of a component lie in its decoded bytes, and how many of them there are.

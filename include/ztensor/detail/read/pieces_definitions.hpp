@@ -74,28 +74,21 @@ private:
         return {};
     }
 
-    /// By way of floats, where these hold every element exactly, else of doubles.
     result<void> start_converting(bool are_blocks) {
         ZTENSOR_TRY(check_encoding(file_, component_));
         if (!component_.dtype) {
             return unknown_dtype(file_, component_);
         }
-        const dtype_facts& storage = facts(*component_.dtype);
-        const bool is_integer = storage.category != dtype_class::floating;
-        const bool by_floats = storage.width_bytes <= (is_integer ? 2U : 4U) && target_ != dtype::f64;
-        number_bytes_ = by_floats ? sizeof(float) : sizeof(double);
         const object_record& object = component_access::object_record_of(view_);
         ZTENSOR_TRY_ASSIGN(const number_source numbers,
-                           are_blocks ? number_source::of_blocks(file_, object, number_bytes_)
-                                      : number_source::of_elements(file_, object, component_, number_bytes_));
+                           are_blocks ? number_source::of_blocks(file_, object, target_)
+                                      : number_source::of_elements(file_, object, component_, target_));
         if (facts(target_).category != dtype_class::floating) {
             return fail(errc::invalid_argument, "elements can be converted to f64, f32, f16 or bf16, not to {}",
                         {name(target_)});
         }
         numbers_.emplace(numbers);
         width_ = numbers.element_bytes();
-        is_shortened_ = is_integer && storage.width_bytes == sizeof(uint64_t) && target_ != dtype::f64;
-        is_signed_ = storage.category == dtype_class::signed_integer;
         return {};
     }
 
@@ -134,10 +127,7 @@ private:
         return made;
     }
 
-    result<bytes_view> convert(span<byte> piece) {
-        if (is_shortened_) {
-            shorten_for_double(piece, is_signed_);
-        }
+    result<bytes_view> convert(bytes_view piece) {
         uint64_t count = numbers_->most_in(piece.size());
         if (numbers_->are_packed()) { // the last bytes have room for more
             count = (std::min)(count, numbers_->count_in(stream_.position()) - given_);
@@ -146,46 +136,17 @@ private:
             }
             given_ += count;
         }
-        const auto most = static_cast<size_t>(numbers_->most_in(decoded_.size()));
+        const size_t number_bytes = numbers_->number_bytes();
         if (!converted_.is_allocated()) {
-            ZTENSOR_TRY(allocate(converted_, most * number_bytes_, "a piece of numbers"));
+            const auto most = static_cast<size_t>(numbers_->most_in(decoded_.size()));
+            ZTENSOR_TRY(allocate(converted_, most * number_bytes, "a piece of numbers"));
         }
-        const span<byte> memory = converted_.writable_bytes().first(static_cast<size_t>(count) * number_bytes_);
-        numbers_->convert(piece, memory, number_store::cached);
-        return number_bytes_ == sizeof(float) ? as_target(as_writable_elements<float>(memory))
-                                              : as_target(as_writable_elements<double>(memory));
-    }
-
-    /// Each takes at most the place of the number that it is made of.
-    template <class Number>
-    [[nodiscard]] bytes_view as_target(span<Number> numbers) noexcept {
-        switch (target_) {
-        case dtype::f16:
-            return narrowed<float16>(numbers);
-        case dtype::bf16:
-            return narrowed<bfloat16>(numbers);
-        case dtype::f32:
-            return narrowed<float>(numbers);
-        default:
-            return narrowed<double>(numbers);
-        }
-    }
-
-    template <class To, class Number>
-    [[nodiscard]] bytes_view narrowed(span<Number> numbers) noexcept {
-        static_assert(sizeof(To) <= sizeof(double));
-        byte* const bytes = converted_.data();
-        if constexpr (!std::is_same_v<To, Number> && sizeof(To) <= sizeof(Number)) {
-            for (size_t i = 0; i < numbers.size(); ++i) {
-                const To each = static_cast<To>(numbers[i]);
-                std::memcpy(bytes + i * sizeof(To), &each, sizeof(To));
-            }
-        }
-        const span<byte> all(bytes, numbers.size() * sizeof(To));
+        const span<byte> made = converted_.writable_bytes().first(static_cast<size_t>(count) * number_bytes);
+        numbers_->convert(piece, made, number_store::cached);
         if (!host_is_little_endian) {
-            swap_elements(all, sizeof(To));
+            swap_elements(made, number_bytes);
         }
-        return all;
+        return made;
     }
 
     component_view view_;
@@ -196,10 +157,7 @@ private:
     decoded_stream stream_;
     optional<number_source> numbers_; ///< what converts them
     size_t width_ = 1;                ///< of an element, a block of weights, or a byte that is given as it is
-    size_t number_bytes_ = 0;
-    uint64_t given_ = 0;        ///< of elements that share bytes
-    bool is_shortened_ = false; ///< as shorten_for_double() does
-    bool is_signed_ = false;
+    uint64_t given_ = 0;              ///< of elements that share bytes
     byte_buffer decoded_;
     byte_buffer converted_;
     bool is_over_ = false;
@@ -229,7 +187,7 @@ ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const componen
 }
 
 ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const object_view& from, dtype floating) {
-    if (from.known_format() == format::dense) {
+    if (from.format() == format::dense) {
         ZTENSOR_TRY_ASSIGN(const component_view elements, from.data());
         return open_as(elements, floating);
     }

@@ -59,7 +59,7 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
     const detail::opened_file& file = detail::object_access::file_of(object);
     const detail::object_record& record = detail::object_access::record_of(object);
     ZTENSOR_TRY(detail::check_format(file, record, format::quantized_group));
-    if (file.index.generation == generation::v2) {
+    if (file.index.generation == version::v2) {
         return load_group(object);
     }
     ZTENSOR_TRY_ASSIGN(quantization parameters, detail::read_quantization(object.attributes()));
@@ -68,13 +68,13 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
     const component_view scales = *object.component("scales");
     const component_view zeros = *object.component("zeros");
     ZTENSOR_TRY_ASSIGN(const detail::quantized_counts counts,
-                       detail::count_quantized_parts(parameters, object.shape(), packed.dtype()));
+                       detail::count_quantized_parts(parameters, object.shape(), packed.dtype().known()));
     if (counts.are_known) {
         for (const std::string_view role : facts(format::quantized_group).required_roles) {
             const component_view part = *object.component(role);
             const std::uint64_t expected = role == "packed_weight" ? counts.words : counts.groups;
-            if (part.decoded_bytes() && part.dtype()) { // else reading checks it
-                const std::uint64_t found = *part.decoded_bytes() / width_bytes(*part.dtype());
+            if (part.decoded_bytes() && part.dtype().is_known()) { // else reading checks it
+                const std::uint64_t found = *part.decoded_bytes() / width_bytes(*part.dtype().known());
                 ZTENSOR_TRY(detail::check_part_count(found, expected, role));
             }
         }
@@ -142,7 +142,7 @@ ZTENSOR_INLINE ztensor::shape quantized_view::divided(std::uint64_t divisor) con
 ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory weights,
                                                         std::size_t weight_bytes) const {
     return detail::object_access::guard(object_, [&]() -> result<void> {
-        if (detail::object_access::file_of(object_).index.generation == generation::v2) {
+        if (detail::object_access::file_of(object_).index.generation == version::v2) {
             return unpack_group(weights, weight_bytes);
         }
         const std::optional<ztensor::packing> packed = packing();
@@ -183,7 +183,7 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::dequantize() const {
 
 ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() const {
     const detail::opened_file& file = detail::object_access::file_of(object_);
-    if (file.index.generation == generation::v2) {
+    if (file.index.generation == version::v2) {
         return object_.read_as<float>();
     }
     const std::optional<ztensor::packing> packed = packing();

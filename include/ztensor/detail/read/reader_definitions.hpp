@@ -10,11 +10,13 @@
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
+#include <ztensor/detail/read/joined_files.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
@@ -64,7 +66,10 @@ inline void count_state(verification& answer, const component_view& component, d
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, string_view name) noexcept {
-    return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name).in_file(file.path);
+    error why = file.joined == nullptr ? fail(errc::object_not_found, "there is no object {}", {in_quotes(name)})
+                                       : fail(errc::object_not_found, "there is no object {} in any of {} files",
+                                              {in_quotes(name), file.joined->files.size()});
+    return std::move(why).in_object(name).in_file(file.path);
 }
 
 /// What a reader of no file looks at.
@@ -95,7 +100,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<con
     opened->path = std::move(path);
     result<void> valid = detail::guard_memory([&] {
         result<void> done = detail::open_container(*opened);
-        if (done && opened->options.strict_) {
+        if (done && opened->options.is_strict()) {
             done = detail::check_strictly(*opened);
         }
         return done ? detail::take_shards(*opened, root) : done;
@@ -137,14 +142,54 @@ ZTENSOR_INLINE result<reader> reader::from_source(std::shared_ptr<const byte_sou
     return detail::guard_memory([&] { return open_from(std::move(source), options, {}); });
 }
 
-ZTENSOR_INLINE std::string_view reader::version() const& noexcept {
-    return file_->index.text(file_->index.version);
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::join(std::vector<reader> files) {
+    return detail::guard_memory([&]() -> result<reader> {
+        auto all = std::make_shared<detail::joined_files>();
+        all->files = std::move(files);
+        detail::joint_problems problems;
+        detail::join(*all, problems);
+        return problems.empty() ? detail::reader_access::make(std::move(all), {}) : result<reader>(problems.all());
+    });
 }
-ZTENSOR_INLINE container_kind reader::container() const noexcept {
-    return file_->index.container;
+
+ZTENSOR_INLINE const detail::opened_file& detail::reader_access::file_of(const reader& from) noexcept {
+    return *from.file_;
 }
-ZTENSOR_INLINE ztensor::generation reader::generation() const noexcept {
-    return file_->index.generation;
+ZTENSOR_COLD ZTENSOR_INLINE reader detail::reader_access::make(std::shared_ptr<const joined_files> joined,
+                                                               string path) {
+    auto opened = std::make_shared<opened_file>();
+    opened->source = std::make_shared<memory_source>(bytes_view());
+    opened->path = std::move(path);
+    for (const reader& each : joined->files) {
+        opened->file_bytes += each.file_bytes();
+        opened->skipped.insert(opened->skipped.end(), each.skipped().begin(), each.skipped().end());
+    }
+    opened->joined = std::move(joined);
+    return reader(std::move(opened));
+}
+
+ZTENSOR_INLINE span<const reader> reader::files() const& noexcept {
+    return file_->joined != nullptr ? span<const reader>(file_->joined->files)
+                                    : span<const reader>(this, is_open() ? 1 : 0);
+}
+ZTENSOR_INLINE result<std::size_t> reader::file_of(std::string_view name) const {
+    if (file_->joined != nullptr) {
+        const std::uint32_t found = file_->joined->find(name);
+        return found != detail::name_table::absent ? result<std::size_t>(file_->joined->file_at(found))
+                                                   : detail::no_object(*file_, name);
+    }
+    return contains(name) ? result<std::size_t>(std::size_t{0}) : detail::no_object(*file_, name);
+}
+ZTENSOR_INLINE open_word<ztensor::version> reader::version() const noexcept {
+    const detail::manifest& index = file_->index;
+    const std::string_view original = index.text(index.version);
+    return file_->joined != nullptr || index.is_foreign()
+               ? open_word<ztensor::version>()
+               : open_word<ztensor::version>(index.generation, name(index.generation), original);
+}
+ZTENSOR_INLINE open_word<container_kind> reader::container() const noexcept {
+    const container_kind kind = file_->index.container;
+    return file_->joined != nullptr ? open_word<container_kind>() : open_word<container_kind>(kind, name(kind), {});
 }
 ZTENSOR_INLINE const std::string& reader::path() const& noexcept {
     return file_->path;
@@ -161,10 +206,18 @@ ZTENSOR_INLINE std::uint64_t reader::file_bytes() const noexcept {
 ZTENSOR_INLINE std::uint64_t reader::manifest_bytes() const noexcept {
     const detail::manifest& index = file_->index;
     const std::uint64_t records = detail::bytes_of_records(index.objects, index.components);
-    return index.bytes().size() + (index.is_foreign() ? records : 0); // of what an importer made, both
+    std::uint64_t bytes = index.bytes().size() + (index.is_foreign() ? records : 0); // of what an importer made, both
+    for (std::size_t i = 0; file_->joined != nullptr && i < file_->joined->files.size(); ++i) {
+        bytes += file_->joined->files[i].manifest_bytes();
+    }
+    return bytes;
 }
 ZTENSOR_INLINE bool reader::is_mapped() const noexcept {
-    return detail::source_access::is_mapped(*file_->source);
+    if (file_->joined == nullptr) {
+        return detail::source_access::is_mapped(*file_->source);
+    }
+    const std::vector<reader>& files = file_->joined->files;
+    return std::all_of(files.begin(), files.end(), [](const reader& each) { return each.is_mapped(); });
 }
 ZTENSOR_INLINE bool reader::has_attributes() const noexcept {
     return file_->index.has_attributes;
@@ -176,26 +229,49 @@ ZTENSOR_INLINE attributes_view reader::attributes() const& noexcept {
 }
 
 ZTENSOR_INLINE object_view reader::iterator::operator*() const noexcept {
-    return {*file_, file_->index.objects[position_]};
+    return file_->joined != nullptr ? file_->joined->objects[position_]
+                                    : object_view(*file_, file_->index.objects[position_]);
 }
 ZTENSOR_INLINE std::size_t reader::size() const noexcept {
-    return file_->index.objects.size();
+    return file_->joined != nullptr ? file_->joined->objects.size() : file_->index.objects.size();
+}
+
+ZTENSOR_INLINE object_view reader::operator[](std::string_view name) const& noexcept {
+    if (file_->joined != nullptr) {
+        const std::uint32_t found = file_->joined->find(name);
+        return found != detail::name_table::absent ? file_->joined->objects[found]
+                                                   : object_view(*file_, detail::no_object(*file_, name));
+    }
+    if (const detail::object_record* const found = detail::find_object(*file_, name)) {
+        return {*file_, *found};
+    }
+    return {*file_, detail::no_object(*file_, name)};
 }
 
 ZTENSOR_INLINE result<object_view> reader::find(std::string_view name) const& {
-    if (const detail::object_record* const found = detail::find_object(*file_, name)) {
-        return object_view(*file_, *found);
-    }
-    return detail::no_object(*file_, name);
+    object_view found = (*this)[name];
+    return found.found_ ? result<object_view>(std::move(found)) : found.found_.error();
 }
 
 ZTENSOR_INLINE bool reader::contains(std::string_view name) const noexcept {
-    return detail::find_object(*file_, name) != nullptr;
+    return file_->joined != nullptr ? file_->joined->find(name) != detail::name_table::absent
+                                    : detail::find_object(*file_, name) != nullptr;
 }
 
 ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
     return detail::guard_memory([&]() -> result<verification> {
-        result<detail::verified_parts> found = file_->index.generation == ztensor::generation::v2
+        if (file_->joined != nullptr) {
+            verification all;
+            for (const reader& each : file_->joined->files) {
+                ZTENSOR_TRY_ASSIGN(const verification one, each.verify(threads));
+                all.verified += one.verified;
+                all.absent += one.absent;
+                all.unsupported += one.unsupported;
+                all.mismatches.insert(all.mismatches.end(), one.mismatches.begin(), one.mismatches.end());
+            }
+            return all;
+        }
+        result<detail::verified_parts> found = file_->index.generation == ztensor::version::v2
                                                    ? detail::verify_all_decoded(*file_, threads)
                                                    : detail::verify_stored(*file_, threads);
         if (!found) {
@@ -222,22 +298,23 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
 namespace detail {
 
 inline void encode_content_of(cbor_encoder& out, const component_view& part) {
-    out.begin_map(part.has_type() ? 3 : 2);
-    if (part.has_type()) {
+    const bool has_type = component_access::has_type_word(part);
+    out.begin_map(has_type ? 3 : 2);
+    if (has_type) {
         out.text("type");
-        out.text(part.type());
+        out.text(component_access::type_word_of(part));
     }
     out.text("dtype");
-    out.text(part.dtype_name());
+    out.text(part.dtype().text());
     out.text("digest");
-    out.text(part.digest());
+    out.text(part.digest().text());
 }
 
 /// Errors: not_expressible.
 inline result<void> encode_content_of(cbor_encoder& out, const object_view& object) {
     const vector<component_view> parts(object.begin(), object.end());
     for (const component_view& part : parts) {
-        if (!part.has_digest()) {
+        if (!part.digest().is_present()) {
             return fail(errc::not_expressible, "it has no digest, so that the file has no content digest")
                 .in_object(object.name())
                 .in_component(part.role());
@@ -260,7 +337,7 @@ inline result<void> encode_content_of(cbor_encoder& out, const object_view& obje
         out.unsigned_integer(dimension);
     }
     out.text("layout");
-    out.text(object.format());
+    out.text(object_access::format_word_of(object));
     if (object.has_attributes()) {
         out.text("attributes");
         encode_attributes_2(out, attributes(object.attributes()));
@@ -278,7 +355,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<std::string> content_digest(const reader& of,
         if (!can_compute(algorithm)) {
             return detail::require_xxh3().error();
         }
-        if (of.generation() != generation::v2) {
+        if (of.version() != version::v2) {
             return detail::fail(errc::not_expressible,
                                 "only files of version 2 have a content digest: copy() this one to version 2");
         }

@@ -185,7 +185,7 @@ ZTENSOR_COLD inline result<beneath_folder> folder_beside(const byte_source& sour
     } else {
         static_cast<void>(source_access::identify(source, status.device, status.file_id));
     }
-    return beneath_folder::beside(path, status, options.follow_links_, os);
+    return beneath_folder::beside(path, status, options.follows_links(), os);
 }
 
 /// A source that is held open as long as it lives. A process has few of them: see is_held.
@@ -228,7 +228,7 @@ source_of_sibling(file content, const read_options& options, const native_path& 
     const auto source =
         std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value}, options, path_text(path));
     source->keep(std::move(content));
-    if (options.mode_ == io_mode::mapped) {
+    if (options.mode() == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
     }
     return std::shared_ptr<const byte_source>(source);
@@ -319,13 +319,18 @@ public:
     /// if others of their names were; name_invalid, if these are links that lead out of the folder; what the system
     /// says.
     ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
-        auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
-        if (!root_.empty() && file_.options.shards_ != shard_lookup::none) {
+        auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes());
+        if (!root_.empty() && file_.options.shards() != shard_lookup::none) {
             ZTENSOR_TRY_ASSIGN(beneath_folder folder, folder_beside(*file_.source, root_, file_.options, os_));
             folder_ = std::move(folder);
         }
         for (const shard_record& shard : file_.index.shards) {
-            std::shared_ptr<const byte_source> found = folder_ ? find(shard) : nullptr;
+            std::shared_ptr<const byte_source> found;
+            if (folder_) {
+                found = find(shard);
+            } else if (root_.empty() && file_.options.shards() != shard_lookup::none) {
+                ZTENSOR_TRY_ASSIGN(found, brought(shard));
+            }
             if (found == nullptr) { // its place in the row stays empty
                 found = std::make_shared<absent_shard>(shard.size_bytes);
             }
@@ -352,7 +357,7 @@ private:
             string ignored;
             found = open(joined_path(store, file_path(string(digest.digits)).native()), shard, ignored);
         }
-        if (found == nullptr && digest.algorithm != digest::none && file_.options.shards_ == shard_lookup::by_digest) {
+        if (found == nullptr && digest.algorithm != digest::none && file_.options.shards() == shard_lookup::by_digest) {
             found = find_by_content(shard, digest);
         }
         if (found == nullptr) {
@@ -371,10 +376,14 @@ private:
             leads_out_ = leads_out_ || opened.error().code() == errc::name_invalid;
             return nullptr;
         }
-        const byte_source& source = **opened;
+        return may_be(**opened, shard, reason) ? *std::move(opened) : nullptr;
+    }
+
+    /// By its two ends and its size.
+    [[nodiscard]] static bool may_be(const byte_source& source, const shard_record& shard, string& reason) {
         if (source.size() != shard.size_bytes) {
             reason = sentence("has {} bytes", {source.size()});
-            return nullptr;
+            return false;
         }
         byte head[magic_bytes];
         byte tail[footer_bytes_2];
@@ -383,9 +392,21 @@ private:
             as_text(bytes_view(tail).last(magic_bytes)) != magic_2 ||
             decode_footer_2(tail).version != container_version_2) {
             reason = "is no file of version 2";
-            return nullptr;
+            return false;
         }
-        return *std::move(opened);
+        return true;
+    }
+
+    /// What the root's own source gives; null if it has none.
+    result<std::shared_ptr<const byte_source>> brought(const shard_record& shard) {
+        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> found,
+                           file_.source->open_shard(file_.index.text(shard.name), file_.index.text(shard.digest_text)));
+        string reason = "is not there";
+        if (found != nullptr && !may_be(*found, shard, reason)) {
+            note_missing(shard, reason);
+            found = nullptr;
+        }
+        return found;
     }
 
     /// Files of the folder of one size, of which those before `next` are hashed by one algorithm.
@@ -469,7 +490,7 @@ private:
 
     [[nodiscard]] error describe_missing() const {
         const errc other = leads_out_ ? errc::name_invalid : errc::shard_mismatch;
-        const bool may_look_further = !leads_out_ && file_.options.shards_ == shard_lookup::beside;
+        const bool may_look_further = !leads_out_ && file_.options.shards() == shard_lookup::beside;
         return fail(has_others_ ? other : errc::shard_missing, "{} of {} shards were not found beside the file: {}{}",
                     {missing_, file_.index.shards.size(), names_,
                      may_look_further

@@ -147,8 +147,8 @@ public:
 protected:
     /// `path` is for messages only. Nothing is mapped before somebody asks.
     path_source(os_reading& os, uint64_t size_bytes, const read_options& options, string path)
-        : os_(os), size_bytes_(size_bytes), path_(std::move(path)), is_stable_(options.stable_file_),
-          mapping_(options.mode_ != io_mode::positional ? nullptr : &nothing) {}
+        : os_(os), size_bytes_(size_bytes), path_(std::move(path)), is_stable_(options.is_stable_file()),
+          mapping_(options.mode() != io_mode::positional ? nullptr : &nothing) {}
 
     /// What is mapped so far: empty where the file can't be mapped, too.
     [[nodiscard]] bytes_view mapped_before() const noexcept {
@@ -229,7 +229,7 @@ private:
 ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> source_of_file(file content, const read_options& options,
                                                                               const native_path& path) {
     auto source = std::make_shared<file_source>(std::move(content), options, path_text(path));
-    if (options.mode_ == io_mode::mapped) {
+    if (options.mode() == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
     }
     return source;

@@ -92,7 +92,7 @@ private:
         const size_t value_bytes = parts->value_bytes;
         ZTENSOR_TRY(in_component(check_whole_elements(parts->values.bytes.size(), value_bytes), "values"));
         ZTENSOR_TRY(check_indices_of(file_, *parts, layout_, parts->values.bytes.size() / value_bytes, index_,
-                                     file_.options.strict_));
+                                     file_.options.is_strict()));
         return parts;
     }
 

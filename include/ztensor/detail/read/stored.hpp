@@ -129,10 +129,10 @@ result<T> at_offset(result<T> done, uint64_t offset) {
 
 /// `bytes` may be held in memory: by this host, and by the caller's limit.
 inline result<void> check_memory_limit(uint64_t bytes, const read_options& options) {
-    if (bytes > options.max_decoded_bytes_) {
+    if (bytes > options.max_decoded_bytes()) {
         return fail(errc::limit_exceeded,
                     "the component takes {} bytes, more than the {} of read_options::max_decoded_bytes",
-                    {bytes, options.max_decoded_bytes_});
+                    {bytes, options.max_decoded_bytes()});
     }
     if (!fits_address_space(bytes)) {
         return fail(errc::too_large_for_host, "the component takes {} bytes, more than this host can address", {bytes});
@@ -149,7 +149,7 @@ inline result<void> check_memory_limit(uint64_t bytes, const read_options& optio
 
 /// A blob of `bytes` may be held in memory while it is decoded.
 inline result<void> check_blob_limit(uint64_t bytes, const read_options& options) {
-    const uint64_t most_growth = options.max_decoded_bytes_ / 128 + 1024; // what zstd can't compress grows
+    const uint64_t most_growth = options.max_decoded_bytes() / 128 + 1024; // what zstd can't compress grows
     ZTENSOR_TRY(check_memory_limit(bytes - (std::min)(bytes, most_growth), options));
     if (!fits_address_space(bytes)) {
         return fail(errc::too_large_for_host, "the blob takes {} bytes, more than this host can address", {bytes});
@@ -184,7 +184,7 @@ ZTENSOR_COLD inline result<bytes_view> load_range(const opened_file& file, uint6
 /// The digest that the manifest gives; its algorithm is none where this library can't compute it, or there is none.
 [[nodiscard]] inline digest_parts known_digest(const opened_file& file, const component_record& component) noexcept {
     const string_view text = file.index.text(component.digest_text);
-    if (file.index.generation == generation::v2) {
+    if (file.index.generation == version::v2) {
         return parse_strict_digest(text);
     }
     return file.index.is_foreign() ? parse_any_digest(text) : parse_digest(text);
@@ -207,8 +207,8 @@ ZTENSOR_COLD inline result<digest_state> damaged_or(error why) noexcept {
     return why;
 }
 
-/// Whether a digest is checked: as the caller's options say, or in any case.
-enum class digest_use : bool { as_wanted, always };
+/// Whether a digest is checked: as the caller's options say, in any case, or not, as of a part of a blob.
+enum class digest_use : uint8_t { as_wanted, always, never };
 
 /// Where the caller wants digests checked: takes in a blob's stored bytes (in version 2 what they decode to) as they
 /// are read, from memory that nobody else changes, and says in the end whether they match its digest, if it has one
@@ -218,8 +218,9 @@ public:
     blob_check(const opened_file& file, const component_record& component,
                digest_use use = digest_use::as_wanted) noexcept
         : file_(file), component_(component),
-          expected_(file.options.verify_digests_ || use == digest_use::always ? known_digest(file, component)
-                                                                              : digest_parts()),
+          expected_(use == digest_use::always || (use == digest_use::as_wanted && file.options.verify_digests())
+                        ? known_digest(file, component)
+                        : digest_parts()),
           hash_(expected_.algorithm) {
         if (!file.digest_covers.empty() && is_wanted()) {
             take_cover();
@@ -238,7 +239,7 @@ public:
             return {};
         }
         return fail(errc::digest_mismatch, "the {} bytes have the digest {}, but the {} says {}",
-                    {file_.index.generation == generation::v2 ? "decoded" : "stored", hash_.text(),
+                    {file_.index.generation == version::v2 ? "decoded" : "stored", hash_.text(),
                      file_.index.is_foreign() ? "file" : "manifest",
                      in_quotes(file_.index.text(component_.digest_text))})
             .at(component_.offset);
@@ -285,7 +286,7 @@ inline constexpr size_t cached_piece_bytes = size_t{256} << 10;
 
 /// For prefault: what comes slowly from elsewhere should take memory as it comes.
 [[nodiscard]] inline unsigned threads_for_pages(const opened_file& file) noexcept {
-    return source_access::is_file(*file.source) ? file.options.threads_ : 1;
+    return source_access::is_file(*file.source) ? file.options.threads() : 1;
 }
 
 /// Fills `destination` with stored bytes from position `from` of the blob on, and `check` with them.

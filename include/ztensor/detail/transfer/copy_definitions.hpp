@@ -25,6 +25,7 @@ struct copied_object {
     string name = {};                       ///< in the target
     uint64_t begin = ~uint64_t{0}, end = 0; ///< of its blobs
     uint64_t stored_bytes = 0;
+    size_t file_number = 0; ///< among those of the reader
 };
 
 /// In the order of their blobs, of which an empty one comes before one that starts with it; in version 2 in that of
@@ -32,11 +33,16 @@ struct copied_object {
 [[nodiscard]] inline vector<copied_object> objects_to_copy(const reader& from, format_version to,
                                                            const copy_options& options) {
     vector<copied_object> all;
+    const opened_file* file = nullptr;
+    size_t file_number = 0;
     for (const object_view object : from) {
-        if (options.select_ && !options.select_(object)) {
+        const opened_file* const mine = &object_access::file_of(object);
+        file_number += mine != std::exchange(file, mine) ? 1u : 0u;
+        if (options.select() && !options.select()(object)) {
             continue;
         }
         copied_object& added = all.emplace_back(copied_object{object});
+        added.file_number = file_number;
         for (const component_view component : object) {
             added.begin = (std::min)(added.begin, component.offset());
             added.end = (std::max)(added.end, component.offset() + component.stored_bytes());
@@ -44,10 +50,12 @@ struct copied_object {
         }
     }
     std::stable_sort(all.begin(), all.end(), [](const copied_object& a, const copied_object& b) {
-        return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+        return a.file_number != b.file_number ? a.file_number < b.file_number
+               : a.begin != b.begin           ? a.begin < b.begin
+                                              : a.end < b.end;
     });
     for (copied_object& each : all) {
-        each.name = options.rename_ ? options.rename_(each.object.name()) : string(each.object.name());
+        each.name = options.rename() ? options.rename()(each.object.name()) : string(each.object.name());
     }
     if (to == format_version::v2) {
         std::stable_sort(all.begin(), all.end(),
@@ -76,8 +84,9 @@ private:
     if (from.empty()) {
         return false;
     }
-    const object_view any = *from.begin(); // all of them are of one source
-    return writer_access::core_of(to)->file().would_destroy(*object_access::file_of(any).source);
+    return std::any_of(from.files().begin(), from.files().end(), [&](const reader& each) {
+        return writer_access::core_of(to)->file().would_destroy(*reader_access::file_of(each).source);
+    });
 }
 
 inline result<void> copy_file_attributes(const reader& from, writer& to) {
@@ -93,11 +102,11 @@ inline result<void> copy_objects(const vector<copied_object>& objects, writer& t
         progress.total_bytes += each.stored_bytes;
     }
     for (const copied_object& each : objects) {
-        ZTENSOR_TRY_ASSIGN(const redrafted draft, redraft(each.object, to.version(), options.reencode_));
+        ZTENSOR_TRY_ASSIGN(const redrafted draft, redraft(each.object, to.version(), options.reencodes()));
         ZTENSOR_TRY(to.add_object(each.name, draft.draft));
         progress.object = each.object.name();
         progress.done_bytes += each.stored_bytes;
-        if (options.progress_ && !options.progress_(progress)) {
+        if (options.progress() && !options.progress()(progress)) {
             return fail(errc::cancelled, "the copy was stopped after {} of {} bytes",
                         {progress.done_bytes, progress.total_bytes});
         }
@@ -115,12 +124,33 @@ ZTENSOR_INLINE result<void> copy(const reader& from, writer& to, const copy_opti
         if (detail::destroys(from, to)) {
             return detail::fail(errc::invalid_argument, "a file can't be written in place while it is copied from");
         }
-        if (options.file_attributes_) {
+        if (options.file_attributes()) {
             ZTENSOR_TRY(detail::copy_file_attributes(from, to));
         }
         const detail::blob_memory memory(to);
         return detail::copy_objects(detail::objects_to_copy(from, to.version(), options), to, options);
     });
+}
+
+ZTENSOR_INLINE result<void> copy(const object_view& from, writer& to, std::string_view name) {
+    return detail::guard_memory([&]() -> result<void> {
+        if (detail::writer_access::core_of(to) == nullptr) {
+            return detail::writer_core::closed();
+        }
+        if (!from.is_present()) {
+            return from.component({}).error();
+        }
+        if (detail::writer_access::core_of(to)->file().would_destroy(*detail::object_access::file_of(from).source)) {
+            return detail::fail(errc::invalid_argument, "a file can't be written in place while it is copied from");
+        }
+        const detail::blob_memory memory(to);
+        ZTENSOR_TRY_ASSIGN(const detail::redrafted draft, detail::redraft(from, to.version(), false));
+        return to.add_object(name, draft.draft);
+    });
+}
+
+ZTENSOR_INLINE result<void> copy(const object_view& from, writer& to) {
+    return copy(from, to, from.name());
 }
 
 } // namespace ZTENSOR_MODE

@@ -12,10 +12,10 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/transfer/export_formats.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/object_view.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <memory>
 #include <utility>
@@ -27,7 +27,7 @@ namespace detail {
 /// A new file at `path` that `write(byte_sink&) -> result<void>` fills.
 template <class Write>
 result<void> publish_file(const file_path& path, const export_options& options, const Write& write) {
-    ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, create_sink(path, write_options().sync(options.sync_)));
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, create_sink(path, write_options().sync(options.sync())));
     result<void> written = write(*sink);
     return written ? sink->finish() : written;
 }
@@ -74,7 +74,7 @@ inline result<void> write_npy_entry(zip_writer& zip, const exported_tensor& tens
 /// What of `tensors` can't be an entry is found before anything is written.
 inline result<void> check_npz(const reader& from, const vector<exported_tensor>& tensors,
                               const export_options& options) {
-    if (options.attributes_ && from.has_attributes() && !from.attributes().empty()) {
+    if (options.attributes() && from.has_attributes() && !from.attributes().empty()) {
         return not_in_format("npz", "place for attributes of the file");
     }
     for (const exported_tensor& each : tensors) {
@@ -109,7 +109,7 @@ inline result<void> write_tensors(const export_content& content, const export_op
 inline result<export_content> prepare_safetensors(const reader& from, const export_options& options) {
     ZTENSOR_TRY_ASSIGN(vector<exported_tensor> tensors, list_exports(from, "safetensors", options));
     ZTENSOR_TRY(order_for_safetensors(tensors));
-    const bool has_metadata = options.attributes_ && from.has_attributes();
+    const bool has_metadata = options.attributes() && from.has_attributes();
     const attributes_view attributes = from.attributes();
     ZTENSOR_TRY_ASSIGN(string header, make_safetensors_header(tensors, has_metadata ? &attributes : nullptr));
     return export_content{std::move(tensors), std::move(header)};

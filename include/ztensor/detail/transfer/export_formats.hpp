@@ -64,8 +64,8 @@ struct exported_tensor {
 
 /// Blocks of quantized weights, which become floats where these are asked for.
 [[nodiscard]] inline bool becomes_floats(const object_view& object, const export_options& options) noexcept {
-    return options.floats_as_ && !object.known_format() &&
-           object.format().substr(0, ggml_format_prefix.size()) == ggml_format_prefix;
+    return options.floats_as() && !object.format().is_known() &&
+           object.format().text().substr(0, ggml_format_prefix.size()) == ggml_format_prefix;
 }
 
 /// Attributes of an object, but for those that say what a block is, where weights are written in its stead.
@@ -84,29 +84,37 @@ inline result<exported_tensor> describe_elements(const object_view& object, stri
     if (becomes_floats(object, options)) {
         ZTENSOR_TRY(find_weight_blocks(object_access::file_of(object).index, object_access::record_of(object)));
         const component_view blocks = object.component("data").value();
-        return exported_tensor{object, blocks, string(object.name()), object.shape(), *options.floats_as_, {}, 0, true};
+        return exported_tensor{object, blocks, string(object.name()), object.shape(), *options.floats_as(), {},
+                               0,      true};
     }
-    if (object.known_format() != ztensor::format::dense) {
-        return not_in_format(format, sentence("place for an object of the format {}", {in_quotes(object.format())}));
+    if (object.format() != ztensor::format::dense) {
+        return not_in_format(format, sentence("place for an object of the format {}",
+                                              {in_quotes(object_access::format_word_of(object))}));
     }
     ZTENSOR_TRY_ASSIGN(const component_view data, object.data());
-    if (!data.dtype()) {
-        return not_in_format(format, sentence("storage type {}", {in_quotes(data.dtype_name())}));
+    if (!data.dtype().is_known()) {
+        return not_in_format(format, sentence("storage type {}", {in_quotes(data.dtype().text())}));
     }
-    if (data.has_unknown_type() && find_logical_type(data.type()) != nullptr) { // over another storage type
-        return not_in_format(format, sentence("logical type {}", {in_quotes(data.type())}));
+    if (is_unknown(data.type()) && find_logical_type(data.type().text()) != nullptr) { // over another storage type
+        return not_in_format(format, sentence("logical type {}", {in_quotes(data.type().text())}));
     }
-    exported_tensor made{object, data, string(object.name()), object.shape(), *data.dtype(), data.type(), 0};
+    exported_tensor made{object,
+                         data,
+                         string(object.name()),
+                         object.shape(),
+                         *data.dtype().known(),
+                         component_access::type_word_of(data),
+                         0};
     if (made.type == name(made.storage)) {
         made.type = {};
     }
-    if (made.type == name(dtype::boolean) && !data.has_unknown_type()) { // of version 2, where it is a logical type
+    if (made.type == name(dtype::boolean) && !is_unknown(data.type())) { // of version 2, where it is a logical type
         made.storage = dtype::boolean;
         made.type = {};
     }
-    if (options.floats_as_ && is_floating(made.storage, made.type)) {
-        made.converts = made.storage != *options.floats_as_ || !made.type.empty();
-        made.storage = *options.floats_as_;
+    if (options.floats_as() && is_floating(made.storage, made.type)) {
+        made.converts = made.storage != *options.floats_as() || !made.type.empty();
+        made.storage = *options.floats_as();
         made.type = {};
     }
     return made;
@@ -115,11 +123,11 @@ inline result<exported_tensor> describe_elements(const object_view& object, stri
 inline result<exported_tensor> describe_export(const object_view& object, string_view format,
                                                const export_options& options) {
     ZTENSOR_TRY_ASSIGN(exported_tensor made, describe_elements(object, format, options));
-    if (options.attributes_ && object.has_attributes() && has_attributes_to_keep(object, options)) {
+    if (options.attributes() && object.has_attributes() && has_attributes_to_keep(object, options)) {
         return not_in_format(format, "place for attributes of a tensor");
     }
-    if (options.rename_) {
-        made.name = options.rename_(object.name());
+    if (options.rename()) {
+        made.name = options.rename()(object.name());
     }
     const logical_type_facts* const logical = find_logical_type(made.type);
     const uint64_t width = width_bytes(made.storage) * (logical != nullptr ? logical->storage_elements : 1);
@@ -153,13 +161,13 @@ inline result<void> check_names(const vector<exported_tensor>& tensors) {
 /// Those that the options select, in the order of the reader.
 inline result<vector<exported_tensor>> list_exports(const reader& from, string_view format,
                                                     const export_options& options) {
-    if (options.floats_as_ && facts(*options.floats_as_).category != dtype_class::floating) {
+    if (options.floats_as() && facts(*options.floats_as()).category != dtype_class::floating) {
         return fail(errc::invalid_argument, "floats can become f64, f32, f16 or bf16, not {}",
-                    {name(*options.floats_as_)});
+                    {name(*options.floats_as())});
     }
     vector<exported_tensor> tensors;
     for (const object_view object : from) {
-        if (options.select_ && !options.select_(object)) {
+        if (options.select() && !options.select()(object)) {
             continue;
         }
         ZTENSOR_TRY_ASSIGN(exported_tensor tensor, in_object(describe_export(object, format, options), object.name()));
@@ -202,7 +210,7 @@ result<void> write_each(const vector<exported_tensor>& tensors, const export_opt
         ZTENSOR_TRY(write(each));
         progress.object = each.name;
         progress.done_bytes += each.bytes;
-        if (options.progress_ && !options.progress_(progress)) {
+        if (options.progress() && !options.progress()(progress)) {
             return fail(errc::cancelled, "the export was stopped after {} of {} bytes",
                         {progress.done_bytes, progress.total_bytes});
         }

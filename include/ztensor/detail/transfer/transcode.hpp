@@ -18,12 +18,12 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/sparse.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -38,11 +38,11 @@ namespace detail {
 // An object between version 2 and the versions before it: what it is called there, and what its attributes say. What
 // one side can't say of the other is refused by name. SPEC.md section 13.
 
-[[nodiscard]] inline bool goes_into_2(generation from, format_version to) noexcept {
-    return to == format_version::v2 && from != generation::v2;
+[[nodiscard]] inline bool goes_into_2(version from, format_version to) noexcept {
+    return to == format_version::v2 && from != version::v2;
 }
-[[nodiscard]] inline bool comes_out_of_2(generation from, format_version to) noexcept {
-    return to != format_version::v2 && from == generation::v2;
+[[nodiscard]] inline bool comes_out_of_2(version from, format_version to) noexcept {
+    return to != format_version::v2 && from == version::v2;
 }
 
 /// The refusal of a word that this side does not know and the other one does.
@@ -52,14 +52,16 @@ namespace detail {
 
 /// What has a storage type of its own before version 2.
 [[nodiscard]] inline bool is_bool_2(const component_view& component) noexcept {
-    return component.generation() == generation::v2 && component.dtype() == dtype::u8 && component.type() == "bool";
+    return component_access::version_of(component) == version::v2 && component.dtype() == dtype::u8 &&
+           component.type() == logical_type::boolean;
 }
 
 /// How a component is to be digested in the target: by the algorithm that it has, or by that side's own for it. None is
 /// what version 2 always has.
 [[nodiscard]] inline digest digest_across(const component_view& component, format_version to) noexcept {
-    const bool is_2 = component.generation() == generation::v2;
-    const digest found = (is_2 ? parse_strict_digest(component.digest()) : parse_digest(component.digest())).algorithm;
+    const bool is_2 = component_access::version_of(component) == version::v2;
+    const digest found =
+        (is_2 ? parse_strict_digest(component.digest().text()) : parse_digest(component.digest().text())).algorithm;
     if (found == digest::crc32c && to == format_version::v2) {
         return digest::none;
     }
@@ -80,7 +82,7 @@ ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& 
                                     ? "quantized weights without a zero point for each group"
                                 : layout.zeros_are_packed                   ? "packed zero points"
                                 : layout.scale == scale_form::e8m0_exponent ? "scales that are exponents"
-                                : !data || !data->dtype()                   ? "words of an unknown type"
+                                : !data || !data->dtype().is_known()        ? "words of an unknown type"
                                                                             : nullptr;
     if (problem != nullptr) {
         return not_expressible(to, problem);
@@ -88,7 +90,7 @@ ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& 
     string packing_name;
     packing_name += std::to_string(layout.per_word);
     packing_name += "_per_";
-    packing_name += name(*data->dtype());
+    packing_name += name(*data->dtype().known());
     return quantization{layout.bits, layout.group_size, packing_name};
 }
 
@@ -114,12 +116,12 @@ ZTENSOR_COLD inline result<attributes> quantized_attributes_across(const object_
 }
 
 [[nodiscard]] inline bool is_sparse(const object_view& object) noexcept {
-    return object.known_format() == format::sparse_csr || object.known_format() == format::sparse_coo;
+    return object.format() == format::sparse_csr || object.format() == format::sparse_coo;
 }
 
 /// All parts of a sparse object, decoded; values as bytes, and indices as u64.
 ZTENSOR_COLD inline result<sparse_parts> read_sparse(const object_view& object) {
-    return load_sparse(object, *object.known_format(), loading::reads, element_request(), dtype::u64);
+    return load_sparse(object, *object.format().known(), loading::reads, element_request(), dtype::u64);
 }
 
 /// The rules of version 2 that only the indices of a sparse object show. Errors: not_expressible, and those of reading.
@@ -128,7 +130,7 @@ ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object)
         return {};
     }
     ZTENSOR_TRY_ASSIGN(const sparse_parts parts, read_sparse(object));
-    if (object.known_format() == format::sparse_csr) {
+    if (object.format() == format::sparse_csr) {
         return check_rising_columns(parts.indices.bytes, parts.indptr.bytes, dtype::u64)
                    ? result<void>()
                    : not_expressible(format_version::v2, "rows whose columns do not rise");
@@ -140,8 +142,8 @@ ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object)
 
 /// What the target calls the object's layout. Errors: not_expressible.
 ZTENSOR_COLD inline result<string_view> format_across(const object_view& object, format_version to) {
-    const string_view word = object.format();
-    if (const optional<format> known = object.known_format()) {
+    const string_view word = object_access::format_word_of(object);
+    if (const optional<format> known = object.format().known()) {
         const string_view there = to == format_version::v2 ? facts(*known).layout : facts(*known).name;
         return there.empty() ? result<string_view>(not_expressible(to, sentence("layout {}", {in_quotes(word)})))
                              : result<string_view>(there);
@@ -160,7 +162,7 @@ ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object,
         ZTENSOR_TRY(check_sparse_order_2(object));
     }
     object_draft draft(word, object.shape());
-    if (object.known_format() == format::quantized_group) {
+    if (object.format() == format::quantized_group) {
         ZTENSOR_TRY_ASSIGN(attributes words, quantized_attributes_across(object, to));
         draft.attributes(std::move(words));
     } else if (object.has_attributes()) {
@@ -172,9 +174,9 @@ ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object,
 /// What the target calls a component.
 [[nodiscard]] inline string_view role_across(const object_view& object, const component_view& component,
                                              format_version to) noexcept {
-    const generation from = component.generation();
+    const version from = component_access::version_of(component);
     const string_view role = component.role();
-    if (object.known_format() != format::quantized_group) {
+    if (object.format() != format::quantized_group) {
         return role;
     }
     if (goes_into_2(from, to)) {
@@ -187,12 +189,12 @@ ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object,
 ZTENSOR_COLD inline result<void> say_across(const component_view& component, format_version to,
                                             component_source& source) {
     stored_component& stored = *source.stored;
-    const bool comes_out = comes_out_of_2(component.generation(), to);
-    if (!comes_out && !goes_into_2(component.generation(), to)) {
+    const bool comes_out = comes_out_of_2(component_access::version_of(component), to);
+    if (!comes_out && !goes_into_2(component_access::version_of(component), to)) {
         return {};
     }
-    if (!component.encoding()) {
-        return of_unknown_meaning(to, "encoding", component.encoding_name());
+    if (!component.encoding().is_known()) {
+        return of_unknown_meaning(to, "encoding", component.encoding().text());
     }
     if (comes_out && is_bool_2(component)) {
         stored.dtype = name(dtype::boolean);
@@ -211,15 +213,16 @@ ZTENSOR_COLD inline result<void> say_across(const component_view& component, for
 /// A type that is of version 2 alone. 1.2 takes any word for a type, so that such elements keep theirs there, and come
 /// back with it; before that there is no place for one, unless it is said otherwise. Errors: not_expressible.
 ZTENSOR_COLD inline result<void> check_type_across(const component_view& component, format_version to) {
-    const string_view type = component.type();
+    const string_view type = component_access::type_word_of(component);
     if (find_any_logical_type(type) == nullptr || find_logical_type(type) != nullptr) {
         return {};
     }
     const bool is_known = component.dtype() == dtype::u8; // what it stands over
-    if (goes_into_2(component.generation(), to) && !is_known) {
+    if (goes_into_2(component_access::version_of(component), to) && !is_known) {
         return of_unknown_meaning(to, "logical type", type);
     }
-    if (comes_out_of_2(component.generation(), to) && !is_bool_2(component) && to != format_version::v1_2) {
+    if (comes_out_of_2(component_access::version_of(component), to) && !is_bool_2(component) &&
+        to != format_version::v1_2) {
         return not_expressible(to, sentence("logical type {}", {in_quotes(type)}));
     }
     return {};
@@ -240,8 +243,8 @@ struct redrafted {
 [[nodiscard]] inline store store_like(const component_view& component, format_version version) {
     store how;
     if (version == format_version::v2 || !is_bool_2(component)) {
-        how.type_ = component.type();
-        how.has_type_ = component.has_type(); // one of no letters, too
+        draft_access::set_type(how, component_access::type_word_of(component), // one of no letters, too
+                               component_access::has_type_word(component));
     }
     if (component.encoding() == encoding::zstd || component.encoding() == encoding::zstd_seekable) {
         how.zstd(0);
@@ -254,7 +257,7 @@ class redrafting {
 public:
     redrafting(const object_view& object, format_version version, bool reencode)
         : object_(object), version_(version),
-          reencode_(reencode), out_{object_draft(object.format(), object.shape()), {}} {}
+          reencode_(reencode), out_{object_draft(object_access::format_word_of(object), object.shape()), {}} {}
 
     result<redrafted> run() && {
         ZTENSOR_TRY(begin());
@@ -273,7 +276,7 @@ public:
 private:
     /// The draft without its components.
     result<void> begin() {
-        const generation from = object_access::file_of(object_).index.generation;
+        const version from = object_access::file_of(object_).index.generation;
         if (goes_into_2(from, version_) || comes_out_of_2(from, version_)) {
             ZTENSOR_TRY_ASSIGN(out_.draft, draft_across(object_, version_));
             return {};
@@ -285,24 +288,25 @@ private:
             draft_access::keep_word(out_.draft);
             return {};
         }
-        const optional<format> same_word = find_format(object_.format());
+        const optional<format> same_word = find_format(object_access::format_word_of(object_));
         const bool has_word_in_target = version_ != format_version::v0_1 || same_word != format::quantized_group;
-        if (!object_.known_format() && same_word && is_0_1_to_0_1()) { // which has other words for these
+        if (!object_.format().is_known() && same_word && is_0_1_to_0_1()) { // which has other words for these
             draft_access::keep_word(out_.draft);
-        } else if (!object_.known_format() && same_word && has_word_in_target) {
-            return of_unknown_meaning(version_, "format", object_.format());
+        } else if (!object_.format().is_known() && same_word && has_word_in_target) {
+            return of_unknown_meaning(version_, "format", object_access::format_word_of(object_));
         }
         for (const component_view component : object_) {
-            if (component.has_unknown_type() &&
-                component.type() == component.dtype_name()) { // a dtype word of 1.1 beside it
-                return of_unknown_meaning(version_, "logical type", component.type()).in_component(component.role());
+            if (is_unknown(component.type()) &&
+                component.type().text() == component.dtype().text()) { // a dtype word of 1.1 beside it
+                return of_unknown_meaning(version_, "logical type", component_access::type_word_of(component))
+                    .in_component(component.role());
             }
         }
         return {};
     }
 
     [[nodiscard]] bool is_0_1_to_0_1() const noexcept {
-        return version_ == format_version::v0_1 && object_access::file_of(object_).index.generation == generation::v0_1;
+        return version_ == format_version::v0_1 && object_access::file_of(object_).index.generation == version::v0_1;
     }
 
     /// The one component of a tensor of 0.1.
@@ -326,11 +330,11 @@ private:
         if (needs_wide_indices(component)) {
             return add_wide_indices(component);
         }
-        if (!component.dtype() && has_meaning_in_target(component.dtype_name())) {
-            return of_unknown_meaning(version_, "storage type", component.dtype_name());
+        if (!component.dtype().is_known() && has_meaning_in_target(component.dtype().text())) {
+            return of_unknown_meaning(version_, "storage type", component.dtype().text());
         }
         const bool must_swap = component.is_big_endian() && version_ != format_version::v0_1;
-        if (must_swap && (object_.known_format() != format::dense || !component.dtype())) {
+        if (must_swap && (object_.format() != format::dense || !component.dtype().is_known())) {
             return not_expressible(version_, "big-endian data but the raw data of dense tensors of version 0.1");
         }
         if (has_loose_bools(component) && reencode_) {
@@ -341,11 +345,12 @@ private:
         if (reencode_ || must_swap || needs_other_frames) {
             return add_decoded(component);
         }
-        if (has_loose_bools(component) && component.encoding()) { // of 0.1
+        if (has_loose_bools(component) && component.encoding().is_known()) { // of 0.1
             return add_bools(component);
         }
         optional<uint64_t> decoded_bytes = component.decoded_bytes();
-        if (!decoded_bytes && component.encoding() && version_ == format_version::v1_2) { // 1.2 states every size
+        if (!decoded_bytes && component.encoding().is_known() &&
+            version_ == format_version::v1_2) { // 1.2 states every size
             ZTENSOR_TRY_ASSIGN(const vector<byte> decoded, component.read<byte>());
             decoded_bytes = decoded.size();
         }
@@ -375,10 +380,9 @@ private:
     /// 1.1 allows index parts of any integer type, 1.2 only u64, version 2 u32, too.
     [[nodiscard]] bool needs_wide_indices(const component_view& component) const {
         const string_view role = component.role();
-        const bool is_index_of_csr =
-            object_.known_format() == format::sparse_csr && (role == "indices" || role == "indptr");
-        const bool is_index_of_coo = object_.known_format() == format::sparse_coo && role == "coords";
-        if (!(is_index_of_csr || is_index_of_coo) || !component.dtype() || component.dtype() == dtype::u64) {
+        const bool is_index_of_csr = object_.format() == format::sparse_csr && (role == "indices" || role == "indptr");
+        const bool is_index_of_coo = object_.format() == format::sparse_coo && role == "coords";
+        if (!(is_index_of_csr || is_index_of_coo) || !component.dtype().is_known() || component.dtype() == dtype::u64) {
             return false;
         }
         if (version_ == format_version::v2) {
@@ -395,11 +399,11 @@ private:
 
     /// The storage type before version 2 of what may be a bool there.
     [[nodiscard]] dtype storage_of(const component_view& component) const noexcept {
-        return version_ != format_version::v2 && is_bool_2(component) ? dtype::boolean : *component.dtype();
+        return version_ != format_version::v2 && is_bool_2(component) ? dtype::boolean : *component.dtype().known();
     }
 
     result<void> add_decoded(const component_view& component) {
-        if (!component.dtype()) {
+        if (!component.dtype().is_known()) {
             return component.read<uint8_t>().transform([](const auto&) {}); // says why not
         }
         const bool stays_big_endian = component.is_big_endian() && version_ == format_version::v0_1;
@@ -412,8 +416,8 @@ private:
 
     /// In 0.1 any byte but 0 is true, later only 1 is. What layouts that are unknown keep may be no bools.
     [[nodiscard]] bool has_loose_bools(const component_view& component) const noexcept {
-        return component.generation() == generation::v0_1 && version_ != format_version::v0_1 &&
-               component.dtype() == dtype::boolean && object_.known_format() == format::dense;
+        return component_access::version_of(component) == version::v0_1 && version_ != format_version::v0_1 &&
+               component.dtype() == dtype::boolean && object_.format() == format::dense;
     }
 
     /// Bytes that are 0 or 1 already are copied as they are stored.
@@ -438,15 +442,15 @@ private:
     /// 0.1 -> later: what one blob held becomes a component each, all stored as the blob was.
     result<void> add_parts() {
         ZTENSOR_TRY_ASSIGN(const component_view blob, object_.component("data"));
-        if (!blob.dtype()) {
+        if (!blob.dtype().is_known()) {
             return unknown_dtype(object_access::file_of(object_), blob_record());
         }
         const store how = store_like(blob, version_);
         ZTENSOR_TRY_ASSIGN(const sparse_parts parts, read_sparse(object_));
         vector<byte> values(parts.values.bytes.begin(), parts.values.bytes.end());
         const bool is_bool = blob.dtype() == dtype::boolean;
-        add_memory("values", *blob.dtype(), is_bool ? make_bools(std::move(values)) : std::move(values), how);
-        const bool is_csr = object_.known_format() == format::sparse_csr;
+        add_memory("values", *blob.dtype().known(), is_bool ? make_bools(std::move(values)) : std::move(values), how);
+        const bool is_csr = object_.format() == format::sparse_csr;
         add_little_endian(is_csr ? "indices" : "coords", parts.indices.bytes, how);
         if (is_csr) {
             add_little_endian("indptr", parts.indptr.bytes, how);
@@ -466,7 +470,7 @@ private:
 
     /// Parts, or manifest fields and a blob -> the one blob that the reference of 0.1 keeps.
     result<void> add_one_blob() {
-        const size_t parts = object_.known_format() == format::sparse_csr ? 3 : 2;
+        const size_t parts = object_.format() == format::sparse_csr ? 3 : 2;
         if (object_.component("values") && object_.size() != parts) {
             return not_expressible(version_, "place for components beside those that the format needs");
         }
@@ -474,16 +478,16 @@ private:
                            object_.component(object_.component("values") ? "values" : "data"));
         for (const component_view part : object_) {
             if (part.encoding() != values.encoding() ||
-                store_like(part, version_).digest_ != store_like(values, version_).digest_) {
+                store_like(part, version_).digest() != store_like(values, version_).digest()) {
                 return not_expressible(version_, "place for different encodings or digests within one object")
                     .in_component(part.role());
             }
         }
-        if (!values.dtype()) {
+        if (!values.dtype().is_known()) {
             return values.read<uint8_t>().transform([](const auto&) {}); // says why not
         }
         ZTENSOR_TRY_ASSIGN(const sparse_parts all, read_sparse(object_)); // values are bytes of a file already
-        vector<byte> blob = object_.known_format() == format::sparse_csr
+        vector<byte> blob = object_.format() == format::sparse_csr
                                 ? csr_in_one_blob(all.indptr.bytes, all.indices.bytes, all.values.bytes, 1)
                                 : coo_in_one_blob(object_.shape().rank(), all.indices.bytes, all.values.bytes, 1);
         add_memory("data", storage_of(values), std::move(blob), store_like(values, version_));

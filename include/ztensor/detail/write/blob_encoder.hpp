@@ -14,11 +14,11 @@
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/digest.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>
@@ -476,7 +476,7 @@ private:
 /// What a file of version 2 says of a raw blob, if it says it.
 [[nodiscard]] ZTENSOR_COLD inline optional<uint64_t> stated_xxh3(const stored_component& stored) noexcept {
     const digest_parts digest = parse_strict_digest(stored.digest);
-    if (stored.generation != generation::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
+    if (stored.generation != version::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
         return std::nullopt;
     }
     uint64_t value = 0;

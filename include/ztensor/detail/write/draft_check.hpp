@@ -22,12 +22,12 @@
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -97,7 +97,7 @@ struct dense_tensor {
     entry.dtype = name(storage);
     entry.type = type;
     entry.length = decoded_bytes;
-    entry.is_big_endian = how.is_big_endian_ && width_bytes(storage) > 1;
+    entry.is_big_endian = how.is_big_endian() && width_bytes(storage) > 1;
     return entry;
 }
 
@@ -198,7 +198,7 @@ struct dense_tensor {
     entry.encoding = stored.encoding;
     // Those of version 2 are of the decoded bytes.
     if (stored.has_digest && !stored.new_digest &&
-        (version == format_version::v2) == (stored.generation == generation::v2)) {
+        (version == format_version::v2) == (stored.generation == version::v2)) {
         entry.copied_digest = stored.digest;
     }
     entry.is_big_endian = stored.is_big_endian;
@@ -206,7 +206,7 @@ struct dense_tensor {
         entry.uncompressed_length = stored.decoded_bytes ? stored.decoded_bytes : stored.uncompressed_length;
     }
     const optional<dtype> storage = find_dtype(entry.dtype);
-    if (version == format_version::v2 && stored.generation != generation::v2 && storage) {
+    if (version == format_version::v2 && stored.generation != version::v2 && storage) {
         dtype said = *storage;
         say_in_2(said, entry.type);
         entry.dtype = name(said);
@@ -244,9 +244,8 @@ struct dense_tensor {
     object.keeps_word = draft_access::keeps_word(draft);
     for (const component_source& source : draft.components()) {
         object.is_copy = object.is_copy || source.stored;
-        object.is_copy_of_0_1 =
-            object.is_copy_of_0_1 || (source.stored && source.stored->generation == generation::v0_1);
-        object.is_copy_of_2 = object.is_copy_of_2 || (source.stored && source.stored->generation == generation::v2);
+        object.is_copy_of_0_1 = object.is_copy_of_0_1 || (source.stored && source.stored->generation == version::v0_1);
+        object.is_copy_of_2 = object.is_copy_of_2 || (source.stored && source.stored->generation == version::v2);
     }
     return object;
 }
@@ -265,7 +264,8 @@ struct dense_tensor {
 /// holds it alone, its blobs one after the other, so that one rulebook judges what is read and what is written.
 /// Errors: schema_missing (no components), shape_overflow, cbor_utf8, too_large_for_host, out_of_memory.
 ZTENSOR_COLD inline result<void> make_model(format_version version, const object_entry& object, manifest& into) {
-    constexpr generation generations[] = {generation::v0_1, generation::v1_1, generation::v1_2, generation::v2};
+    using known = ztensor::version;
+    constexpr known versions[] = {known::v0_1, known::v1_1, known::v1_2, known::v2};
     const bool is_0_1 = version == format_version::v0_1, is_2 = version == format_version::v2;
     const bool has_types = version == format_version::v1_2 || is_2;
     if (object.components.empty()) {
@@ -275,7 +275,7 @@ ZTENSOR_COLD inline result<void> make_model(format_version version, const object
     if (!is_utf8(object.format)) {
         return fail(errc::cbor_utf8, "a format that is not UTF-8");
     }
-    into.generation = generations[static_cast<size_t>(version)];
+    into.generation = versions[static_cast<size_t>(version)];
     cbor_encoder text; // of all items
     text.null();       // no item of an index stands at its first byte
     const auto here = [&] { return index_item{static_cast<uint32_t>(text.size())}; };

@@ -55,16 +55,33 @@ ZTENSOR_INLINE result<void> editor::remove(std::string_view name) {
     return detail::with_core(core_.get(), [&](detail::editor_core& core) { return core.remove(name); });
 }
 
+namespace detail {
+
+[[nodiscard]] inline object_draft dense_draft(const shape& dimensions, const typed_bytes& elements, const store& how) {
+    object_draft draft(format::dense, dimensions);
+    draft_access::add(draft, "data", elements, how);
+    return draft;
+}
+
+} // namespace detail
+
+ZTENSOR_INLINE result<void> editor::add(std::string_view name, const object_draft& draft) {
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) { return core.add(name, draft); });
+}
+ZTENSOR_INLINE result<void> editor::add_dense(std::string_view name, const shape& dimensions,
+                                              const detail::typed_bytes& elements, const store& how) {
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) {
+        return core.add(name, detail::dense_draft(dimensions, elements, how));
+    });
+}
+
 ZTENSOR_INLINE result<void> editor::replace(std::string_view name, const object_draft& draft) {
     return detail::with_core(core_.get(), [&](detail::editor_core& core) { return core.replace(name, draft); });
 }
-
 ZTENSOR_INLINE result<void> editor::replace_dense(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& elements, const store& how) {
     return detail::with_core(core_.get(), [&](detail::editor_core& core) {
-        object_draft draft(format::dense, dimensions);
-        detail::draft_access::add(draft, "data", elements, how);
-        return core.replace(name, draft);
+        return core.replace(name, detail::dense_draft(dimensions, elements, how));
     });
 }
 

@@ -97,18 +97,20 @@ public:
 
     ZTENSOR_COLD result<void> replace(string_view name, const object_draft& draft) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find(name));
-        edited_object& object = *found;
-        if (patch_ != nullptr) {
-            return patch_->replace(*object.record, draft);
+        return patch_ != nullptr ? patch_->replace(*found->record, draft) : write(*found, draft);
+    }
+
+    ZTENSOR_COLD result<void> add(string_view name, const object_draft& draft) {
+        ZTENSOR_TRY(check_can_change("more objects"));
+        if (by_name_.count(string(name)) != 0) {
+            return fail(errc::duplicate_key, "there is an object of this name already").in_object(name);
         }
-        return out_->add_object(name, draft, [&](const object_entry& entry) {
-            cbor_encoder value;
-            encode_object(value, old_->version, entry); // files of version 2 are patched
-            object.value.assign(value.bytes().begin(), value.bytes().end());
-            object.new_attributes = draft.attributes();
-            object.changes_attributes = false;
-            object.is_old = false;
-        });
+        edited_object object;
+        object.name = name;
+        ZTENSOR_TRY(write(object, draft));
+        by_name_.emplace(object.name, objects_.size());
+        objects_.push_back(std::move(object));
+        return {};
     }
 
     ZTENSOR_COLD result<attributes> attributes_of_object(string_view name) const {
@@ -166,7 +168,7 @@ public:
 private:
     struct edited_object {
         string name;
-        const object_record* record = nullptr; ///< in the old file
+        const object_record* record = nullptr; ///< in the old file; null for one that was added
         bool is_old = false;                   ///< false once it was replaced
         vector<byte> value;                    ///< then what stands for it
         optional<attributes> new_attributes;
@@ -202,6 +204,17 @@ private:
             ZTENSOR_TRY(check_can_change(what));
         }
         return found;
+    }
+
+    ZTENSOR_COLD result<void> write(edited_object& object, const object_draft& draft) {
+        return out_->add_object(object.name, draft, [&](const object_entry& entry) {
+            cbor_encoder value;
+            encode_object(value, old_->version, entry); // files of version 2 are patched
+            object.value.assign(value.bytes().begin(), value.bytes().end());
+            object.new_attributes = draft.attributes();
+            object.changes_attributes = false;
+            object.is_old = false;
+        });
     }
 
     /// Of 0.1, where attributes stand beside them.
@@ -255,7 +268,8 @@ private:
     void keep(const edited_object& object, const vector<moved_blob>& moved) {
         object_changes changes;
         changes.moved = object.is_old ? &moved : nullptr;
-        changes.parts = model().components_of(*object.record);
+        changes.parts =
+            object.record != nullptr ? model().components_of(*object.record) : span<const component_record>();
         changes.changes_attributes = object.changes_attributes;
         changes.new_attributes = object.changes_attributes && object.new_attributes ? &*object.new_attributes : nullptr;
         changes.name_0_1 = object.name;
@@ -300,7 +314,7 @@ ZTENSOR_COLD inline result<writer> go_on_with(const old_file& old, std::unique_p
     if (old.version == format_version::v2) {
         const uint64_t kept = alignment_of_blobs(old.index(), canonical_alignment_2 | old.opened.index_offset);
         options.any_order();
-        options.alignment_bytes((std::max)(blob_alignment_2, options.alignment_bytes_.value_or(kept)));
+        options.alignment_bytes((std::max)(blob_alignment_2, options.alignment_bytes().value_or(kept)));
     }
     auto* const core = new writer_core(std::move(sink), nullptr, options);
     writer out = writer_access::make(core);
@@ -315,7 +329,7 @@ ZTENSOR_COLD inline result<writer> go_on_with(const old_file& old, std::unique_p
 /// A sink for what comes instead of the old file; it takes the lock over.
 ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_successor(old_file& old, const file_path& path,
                                                                       const write_options& options, os_calls& os) {
-    auto target = std::make_unique<replacing_file>(std::move(old.place), options.sync_, std::move(old.lock));
+    auto target = std::make_unique<replacing_file>(std::move(old.place), options.sync(), std::move(old.lock));
     auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
     ZTENSOR_TRY(file->open(std::move(target)));
@@ -326,7 +340,7 @@ ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_successor(old_file& 
 ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_extension(old_file& old, const file_path& path,
                                                                       const write_options& options, os_calls& os) {
     ZTENSOR_TRY_ASSIGN(const undo_facts facts, undo_facts_of(old, old.source().size()));
-    auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), facts, options.sync_);
+    auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), facts, options.sync());
     auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
     ZTENSOR_TRY(file->open(std::move(target), facts.old_bytes));
@@ -336,10 +350,10 @@ ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_extension(old_file& 
 /// writer::append by these calls.
 ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_options& options, os_calls& os) {
     ZTENSOR_TRY(check_options(options));
-    if (options.shard_bytes_ != 0) {
+    if (options.shard_bytes() != 0) {
         return fail(errc::invalid_argument, "what is appended to a file is written into it, not to shards");
     }
-    const bool in_place = options.publish_ == publish_mode::in_place;
+    const bool in_place = options.publish() == publish_mode::in_place;
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> opened, open_old_file(path.native(), options, os));
     old_file& old = *opened;
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink,
@@ -370,7 +384,7 @@ ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_
 ZTENSOR_COLD inline result<std::unique_ptr<writer_core>> make_edited(old_file& old, const file_path& path,
                                                                      write_options options, os_calls& os) {
     options.version(old.version);
-    options.alignment_bytes((std::max)(options.alignment_bytes_.value_or(blob_alignment),
+    options.alignment_bytes((std::max)(options.alignment_bytes().value_or(blob_alignment),
                                        alignment_of_blobs(old.index(), uint64_t{1} << 30)));
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, make_successor(old, path, options, os));
     auto core = std::make_unique<writer_core>(std::move(sink), nullptr, options);
@@ -382,7 +396,7 @@ ZTENSOR_COLD inline result<std::unique_ptr<writer_core>> make_edited(old_file& o
 ZTENSOR_COLD inline result<std::unique_ptr<editor_core>> edit_by(const file_path& path, const write_options& options,
                                                                  os_calls& os) {
     ZTENSOR_TRY(check_options(options));
-    const bool in_place = options.publish_ == publish_mode::in_place;
+    const bool in_place = options.publish() == publish_mode::in_place;
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> old, open_old_file(path.native(), options, os));
     if (old->version == format_version::v2) {
         return fail(errc::not_expressible,
@@ -391,7 +405,7 @@ ZTENSOR_COLD inline result<std::unique_ptr<editor_core>> edit_by(const file_path
     std::unique_ptr<patching> patch;
     std::unique_ptr<writer_core> out;
     if (in_place) {
-        patch = std::make_unique<patching>(*old, options.sync_, options.threads_);
+        patch = std::make_unique<patching>(*old, options.sync(), options.threads());
     } else {
         ZTENSOR_TRY_ASSIGN(std::unique_ptr<writer_core> made, make_edited(*old, path, options, os));
         out = std::move(made);

@@ -118,9 +118,9 @@ public:
     /// Touches no file; open() does.
     file_writer(const file_path& path, const write_options& options, os_calls& os)
         : path_(path_text(path.native())), native_(path.native()), options_(options), os_(os),
-          buffer_bytes_(options.direct_ ? direct_buffer_bytes : unit_bytes),
-          least_behind_(options.threads_ == 1 || options.direct_ ? never : bytes_in_small_files),
-          syncs_early_(options.sync_ != sync_level::none), is_direct_(options.direct_) {}
+          buffer_bytes_(options.direct() ? direct_buffer_bytes : unit_bytes),
+          least_behind_(options.threads() == 1 || options.direct() ? never : bytes_in_small_files),
+          syncs_early_(options.sync() != sync_level::none), is_direct_(options.direct()) {}
     /// What another thread has not written yet is dropped.
     ~file_writer() override { has_failed_ = true; }
 
@@ -208,7 +208,7 @@ private:
         }
         target_ = std::move(target);
         if (target_ == nullptr) {
-            ZTENSOR_TRY_ASSIGN(target_, find_target(native_, options_.publish_, options_.sync_, os_));
+            ZTENSOR_TRY_ASSIGN(target_, find_target(native_, options_.publish(), options_.sync(), os_));
         }
         ZTENSOR_TRY(target_->open());
         position_ = written_ = begun_sync_ = old_bytes;
@@ -329,7 +329,7 @@ private:
         const auto write = [](void* self, size_t number, size_t) {
             static_cast<file_writer*>(self)->write_buffer(number);
         };
-        return target_->is_ours() && useful_threads(options_.threads_, 2) != 1 &&
+        return target_->is_ours() && useful_threads(options_.threads(), 2) != 1 &&
                (next.begin != nullptr || next.allocate(buffer_bytes_)) &&
                (queue_.has_begun() || queue_.begin(write, this));
     }

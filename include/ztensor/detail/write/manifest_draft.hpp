@@ -142,7 +142,7 @@ private:
 class manifest_draft {
 public:
     /// `options` are the writer's, which lives longer.
-    explicit manifest_draft(const write_options& options) noexcept : options_(options), objects_(options.version_) {}
+    explicit manifest_draft(const write_options& options) noexcept : options_(options), objects_(options.version()) {}
 
     /// Of an old file that is gone on with: its manifest has these fields besides attributes and objects.
     ZTENSOR_COLD void go_on(vector<root_field> fields) {
@@ -159,8 +159,8 @@ public:
     /// In place of those that there are. Beside objects and attributes, the manifest has a table of `table_bytes`.
     ZTENSOR_COLD result<void> set_attributes(attributes values, uint64_t table_bytes) {
         ZTENSOR_TRY_ASSIGN(attributes said, said_of_file(std::move(values)));
-        if (options_.version_ == format_version::v0_1) {
-            return not_expressible(options_.version_, "attributes of the file");
+        if (options_.version() == format_version::v0_1) {
+            return not_expressible(options_.version(), "attributes of the file");
         }
         const uint64_t bytes = most_encoded_bytes(said);
         ZTENSOR_TRY(check_bytes(table_bytes + bytes));
@@ -171,7 +171,7 @@ public:
 
     /// Another object may have this name.
     result<void> check_new_name(string_view name) const {
-        ZTENSOR_TRY(check_name(options_.version_, name));
+        ZTENSOR_TRY(check_name(options_.version(), name));
         if (objects_.contains(name)) {
             return fail(errc::duplicate_key, "an object of this name has been written already");
         }
@@ -191,10 +191,10 @@ public:
 
     /// The writer's own limits. Errors: limit_exceeded, manifest_too_large.
     result<void> check_bounds(const object_entry& object, uint64_t table_bytes) const {
-        if (object.components.size() > options_.max_components_per_object_) {
+        if (object.components.size() > options_.max_components_per_object()) {
             return fail(errc::limit_exceeded,
                         "{} components, more than the {} of write_options::max_components_per_object",
-                        {object.components.size(), options_.max_components_per_object_});
+                        {object.components.size(), options_.max_components_per_object()});
         }
         return check_bytes(table_bytes + attributes_bytes_ + most_encoded_bytes(object));
     }
@@ -209,8 +209,8 @@ public:
 
     /// A second name, which is new, for an object.
     ZTENSOR_COLD result<void> tie(string_view name, string_view of, uint64_t table_bytes) {
-        if (options_.version_ == format_version::v0_1) {
-            return not_expressible(options_.version_, "second name for a tensor");
+        if (options_.version() == format_version::v0_1) {
+            return not_expressible(options_.version(), "second name for a tensor");
         }
         if (!objects_.contains(of)) {
             return fail(errc::object_not_found, "there is no object {} that it could be tied to", {in_quotes(of)})
@@ -244,7 +244,7 @@ public:
         };
         const vector<root_field> fields = root_fields(file.shards());
         cbor_encoder text;
-        if (options_.version_ == format_version::v0_1) {
+        if (options_.version() == format_version::v0_1) {
             text.begin_array(objects_.size());
         } else {
             text.begin_map(fields.size());
@@ -262,7 +262,7 @@ public:
             return file.write({end.data(), end.size()});
         }
         text.clear();
-        encode_footer(text, options_.version_, footer.manifest_length);
+        encode_footer(text, options_.version(), footer.manifest_length);
         return file.write(text.bytes());
     }
 
@@ -271,7 +271,7 @@ private:
 
     /// In their order: in version 2 that of their keys. 0.1 has nothing but its tensors.
     [[nodiscard]] ZTENSOR_COLD vector<root_field> root_fields(const shard_files* shards) const {
-        if (options_.version_ == format_version::v0_1) {
+        if (options_.version() == format_version::v0_1) {
             return {{{}, 0, true}};
         }
         vector<root_field> fields = old_fields_; // their version first
@@ -284,7 +284,7 @@ private:
             fields.push_back({{text.bytes().begin(), text.bytes().end()}, key_bytes, key == "objects"});
         };
         if (!manifest_is_blob() && fields.empty()) {
-            add("version", [&] { text.text(text_of(options_.version_)); });
+            add("version", [&] { text.text(text_of(options_.version())); });
         }
         if (attributes_) {
             add("attributes", [&] {
@@ -302,27 +302,27 @@ private:
         return fields;
     }
 
-    [[nodiscard]] bool manifest_is_blob() const noexcept { return options_.version_ == format_version::v2; }
-    [[nodiscard]] bool is_canonical() const noexcept { return manifest_is_blob() && !options_.any_order_; }
+    [[nodiscard]] bool manifest_is_blob() const noexcept { return options_.version() == format_version::v2; }
+    [[nodiscard]] bool is_canonical() const noexcept { return manifest_is_blob() && !options_.is_any_order(); }
 
     /// Valid, and as the file's version has them: in version 2 in one form.
     ZTENSOR_COLD result<attributes> said_of_file(attributes values) const {
         if (manifest_is_blob()) {
             return deterministic_attributes(values, depth_around_file_attributes);
         }
-        ZTENSOR_TRY(check_attributes(options_.version_, values, depth_around_file_attributes));
+        ZTENSOR_TRY(check_attributes(options_.version(), values, depth_around_file_attributes));
         return values;
     }
 
     /// So many bytes more than the objects' still fit. Errors: manifest_too_large.
     result<void> check_bytes(uint64_t more_bytes) const {
         const uint64_t bytes = frame_bytes + old_fields_bytes_ + objects_.encoded_bytes() + more_bytes;
-        if (bytes <= options_.max_manifest_bytes_) {
+        if (bytes <= options_.max_manifest_bytes()) {
             return {};
         }
         return fail(errc::manifest_too_large,
                     "the manifest could take {} bytes, more than the {} of write_options::max_manifest_bytes",
-                    {bytes, options_.max_manifest_bytes_});
+                    {bytes, options_.max_manifest_bytes()});
     }
 
     const write_options& options_;

@@ -19,9 +19,9 @@
 #include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -90,15 +90,15 @@ struct old_file {
     }
 };
 
-inline result<format_version> version_to_go_on_with(generation found) {
+inline result<format_version> version_to_go_on_with(version found) {
     switch (found) {
-    case generation::v0_1:
+    case version::v0_1:
         return format_version::v0_1;
-    case generation::v1_1:
+    case version::v1_1:
         return format_version::v1_1;
-    case generation::v1_2:
+    case version::v1_2:
         return format_version::v1_2;
-    case generation::v2:
+    case version::v2:
         return format_version::v2;
     default:
         return fail(errc::not_expressible, "files of version 1.0 are read, but not written: copy() it to another one");
@@ -142,9 +142,9 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> hold_old_file(located_file
 /// an undo record lies beside it.
 ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native_path& path,
                                                                     const write_options& options, os_calls& os) {
-    const bool in_place = options.publish_ == publish_mode::in_place;
+    const bool in_place = options.publish() == publish_mode::in_place;
     // In place even an atomic change puts the undo record's name on the disk first.
-    const bool will_sync = options.sync_ == sync_level::durable || (in_place && options.sync_ == sync_level::atomic);
+    const bool will_sync = options.sync() == sync_level::durable || (in_place && options.sync() == sync_level::atomic);
     ZTENSOR_TRY_ASSIGN(located_file place, locate(path, will_sync, os));
     result<std::unique_ptr<old_file>> held = hold_old_file(std::move(place), path, in_place);
     if (!held) {

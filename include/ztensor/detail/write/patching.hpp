@@ -300,8 +300,8 @@ private:
         if (source.stored || storage != dtype_name(index, part) || type != (old_type.empty() ? storage : old_type)) {
             return unfit("its type differs");
         }
-        if (part.encoding != encoding::raw || source.how.encoding_ != encoding::raw ||
-            part.is_big_endian != source.how.is_big_endian_ || source.bytes.size() != part.length) {
+        if (part.encoding != encoding::raw || source.how.encoding() != encoding::raw ||
+            part.is_big_endian != source.how.is_big_endian() || source.bytes.size() != part.length) {
             return unfit("it is not stored raw in as many bytes");
         }
         if (draft.attributes()) {
@@ -314,12 +314,12 @@ private:
         constexpr size_t crc32c_text_bytes = 17;
         constexpr size_t sha256_text_bytes = 71;
         if (!part.digest_text.is_present()) {
-            return how.digest_ == ztensor::digest::none ? result<void>() : unfit("there is no room for a digest");
+            return how.digest() == ztensor::digest::none ? result<void>() : unfit("there is no room for a digest");
         }
-        const size_t new_length = how.digest_ == ztensor::digest::crc32c   ? crc32c_text_bytes
-                                  : how.digest_ == ztensor::digest::sha256 ? sha256_text_bytes
-                                                                           : 0;
-        const bool is_same = parse_digest(model().text(part.digest_text)).algorithm == how.digest_;
+        const size_t new_length = how.digest() == ztensor::digest::crc32c   ? crc32c_text_bytes
+                                  : how.digest() == ztensor::digest::sha256 ? sha256_text_bytes
+                                                                            : 0;
+        const bool is_same = parse_digest(model().text(part.digest_text)).algorithm == how.digest();
         return is_same && new_length != 0 && digest_in_file(part).size() == new_length
                    ? result<void>()
                    : unfit("its digest is of another algorithm or spelling; give the new elements the same one");

@@ -16,12 +16,12 @@
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -76,7 +76,7 @@ public:
         return std::unique_ptr<shard_files>(new shard_files(path.substr(0, path.size() - tail.size()), options, os));
     }
 
-    [[nodiscard]] uint64_t most_bytes() const noexcept { return options_.shard_bytes_; }
+    [[nodiscard]] uint64_t most_bytes() const noexcept { return options_.shard_bytes(); }
     [[nodiscard]] uint32_t count() const noexcept { return static_cast<uint32_t>(all_.size()); }
     [[nodiscard]] byte_sink& shard(uint32_t number) noexcept { return *all_[number - 1]; }
 
@@ -85,7 +85,7 @@ public:
         const string tail = "-" + shard_name(count() + 1) + ".zt";
         const native_path path = stem_ + native_path(tail.begin(), tail.end());
         ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> file, create_sink(path, options_, os_));
-        all_.push_back(std::make_unique<shard_sink>(std::move(file), options_.shard_digest_));
+        all_.push_back(std::make_unique<shard_sink>(std::move(file), options_.shard_digest()));
         return {};
     }
 
@@ -142,9 +142,9 @@ private:
 class section_writer {
 public:
     section_writer(std::unique_ptr<byte_sink> sink, const write_options& options) noexcept
-        : sink_(std::move(sink)), is_version_2_(options.version_ == format_version::v2),
-          alignment_bytes_(options.alignment_bytes_.value_or(is_version_2_ ? canonical_alignment_2 : blob_alignment)),
-          threads_(options.threads_) {}
+        : sink_(std::move(sink)), is_version_2_(options.version() == format_version::v2),
+          alignment_bytes_(options.alignment_bytes().value_or(is_version_2_ ? canonical_alignment_2 : blob_alignment)),
+          threads_(options.threads()) {}
 
     [[nodiscard]] bool is_open() const noexcept { return sink_ != nullptr; }
     /// Drops the sink: what was not finished is gone.
@@ -219,7 +219,7 @@ public:
 
     /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
     result<void> prepare(const store& how) {
-        return how.encoding_ == encoding::raw ? result<void>() : prepare_encoder(how);
+        return how.encoding() == encoding::raw ? result<void>() : prepare_encoder(how);
     }
 
     /// At the offset where its blob begins. `how` has been prepared for.
@@ -241,8 +241,8 @@ public:
 
     /// One component; `entry` then says where and how it is stored.
     ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how, component_entry& entry) {
-        return is_version_2_ && how.encoding_ == encoding::raw ? encode_or_share(content, how, entry)
-                                                               : encode_here(content, how, algorithm_for(how), entry);
+        return is_version_2_ && how.encoding() == encoding::raw ? encode_or_share(content, how, entry)
+                                                                : encode_here(content, how, algorithm_for(how), entry);
     }
 
     /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault. What is one blob in a
@@ -313,15 +313,15 @@ private:
     }
 
     [[nodiscard]] blob_writer writer_with(digest algorithm, uint64_t offset, const store& how) noexcept {
-        const bool is_raw = how.encoding_ == encoding::raw;
+        const bool is_raw = how.encoding() == encoding::raw;
         if (!is_raw) {
-            encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2_);
+            encoder_->begin(how.zstd_level(), how.most_of_raw(), is_version_2_);
         }
-        return {target(), offset, how.is_big_endian_, is_raw ? nullptr : encoder_.get(), algorithm, is_version_2_};
+        return {target(), offset, how.is_big_endian(), is_raw ? nullptr : encoder_.get(), algorithm, is_version_2_};
     }
 
     [[nodiscard]] digest algorithm_for(const store& how) const noexcept {
-        return how.digest_ == digest::none && is_version_2_ ? digest::xxh3 : how.digest_;
+        return how.digest() == digest::none && is_version_2_ ? digest::xxh3 : how.digest();
     }
 
     result<void> encode_here(const blob_content& content, const store& how, digest algorithm, component_entry& entry) {
@@ -417,7 +417,7 @@ private:
                 return fail(errc::out_of_memory, "no memory for a zstd encoder");
             }
         }
-        return check_zstd_level(how.zstd_level_);
+        return check_zstd_level(how.zstd_level());
     }
 
     // -- raw blobs of version 2, of which a file has each once
@@ -440,15 +440,15 @@ private:
         const blob_identity identity = {xxh3_value(xxh3), content.bytes.size()};
         const auto known = written_.find(identity);
         if (known == written_.end() || !holds(known->second, content)) {
-            ZTENSOR_TRY(encode_here(content, how, how.digest_, entry));
+            ZTENSOR_TRY(encode_here(content, how, how.digest(), entry));
             written_.emplace(identity, position_of(entry));
         } else {
-            digester sum(how.digest_);
+            digester sum(how.digest());
             ZTENSOR_TRY(for_bytes_in_file(content, [&](bytes_view bytes) { sum.update(bytes); }));
             set_position(entry, known->second);
             entry.own_digest = sum.text();
         }
-        if (how.digest_ == digest::none) {
+        if (how.digest() == digest::none) {
             entry.own_digest = text_of_xxh3(identity[0]);
         }
         return {};

@@ -15,12 +15,12 @@
 #include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstring>
 #include <utility>
@@ -181,7 +181,8 @@ ZTENSOR_COLD inline result<typed_draft> draft_sparse(format_version version, con
     const size_t width = width_bytes(values.storage);
     typed_draft out{std::move(draft), is_csr ? csr_in_one_blob(indptr->bytes, indices.bytes, values.bytes, width)
                                              : coo_in_one_blob(dimensions.rank(), indices.bytes, values.bytes, width)};
-    out.draft.component_bytes("data", values.storage, out.one_blob, how.has_type_ ? how : store(how).type(values.type));
+    out.draft.component_bytes("data", values.storage, out.one_blob,
+                              how.has_type() ? how : store(how).type(values.type));
     return out;
 }
 

@@ -17,12 +17,12 @@
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/manifest_draft.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/version.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -72,22 +72,22 @@ private:
 /// without xxHash).
 ZTENSOR_COLD inline result<void> check_options(const write_options& options) {
     constexpr uint64_t max_alignment_bytes = uint64_t{1} << 30;
-    if (options.version_ > format_version::v2) { // made of a number
+    if (options.version() > format_version::v2) { // made of a number
         return fail(errc::invalid_argument, "there is no format version of number {}",
-                    {static_cast<unsigned>(options.version_)});
+                    {static_cast<unsigned>(options.version())});
     }
-    const bool is_version_2 = options.version_ == format_version::v2;
+    const bool is_version_2 = options.version() == format_version::v2;
     const uint64_t least = is_version_2 ? blob_alignment_2 : blob_alignment;
-    const uint64_t alignment = options.alignment_bytes_.value_or(least);
+    const uint64_t alignment = options.alignment_bytes().value_or(least);
     if (!is_power_of_two(alignment) || alignment < least || alignment > max_alignment_bytes) {
         return fail(errc::invalid_argument, "an alignment of {} bytes is not a power of two from {} to 1 GiB",
                     {alignment, least});
     }
-    if (options.shard_bytes_ != 0 && !is_version_2) {
-        return not_expressible(options.version_, "shards");
+    if (options.shard_bytes() != 0 && !is_version_2) {
+        return not_expressible(options.version(), "shards");
     }
-    const bool has_digest = options.shard_digest_ == digest::xxh3 || options.shard_digest_ == digest::sha256;
-    if (options.shard_bytes_ != 0 && !has_digest) {
+    const bool has_digest = options.shard_digest() == digest::xxh3 || options.shard_digest() == digest::sha256;
+    if (options.shard_bytes() != 0 && !has_digest) {
         return fail(errc::invalid_argument, "shards have digests of xxh3 or sha256, and of nothing else");
     }
     return is_version_2 ? require_xxh3() : result<void>();
@@ -102,14 +102,14 @@ public:
     /// `memory` is the sink itself where it is one in memory, else null.
     writer_core(std::unique_ptr<byte_sink> sink, memory_sink* memory, const write_options& options) noexcept
         : file_(std::move(sink), options), memory_(memory), options_(options), manifest_(options_) {
-        options_.max_manifest_bytes_ = (std::min)(options.max_manifest_bytes_, max_manifest_bytes);
+        options_.max_manifest_bytes((std::min)(options.max_manifest_bytes(), max_manifest_bytes));
     }
     writer_core(const writer_core&) = delete;
     writer_core& operator=(const writer_core&) = delete;
 
     /// Writes what stands before the first blob.
     result<void> begin() {
-        const format_version version = options_.version_;
+        const format_version version = options_.version();
         return file_.write(as_bytes(version == format_version::v0_1 ? magic_0_1
                                     : version == format_version::v2 ? magic_2
                                                                     : magic_1));
@@ -133,11 +133,11 @@ public:
     /// A dense tensor of elements in memory. What most files hold, so that it has a way of its own: the same rules and
     /// the same words as in add_object(), but nothing that only other objects need.
     result<void> add_dense(const dense_tensor& given, const blob_content& content) {
-        const dense_tensor tensor = in_words_of(options_.version_, given);
+        const dense_tensor tensor = in_words_of(options_.version(), given);
         component_entry data = entry_of(tensor, content.bytes.size());
         result<void> valid = check_store(tensor.how);
         if (valid) {
-            valid = check_values(options_.version_, tensor.storage, tensor.type, content.bytes,
+            valid = check_values(options_.version(), tensor.storage, tensor.type, content.bytes,
                                  tensor.dimensions.element_count());
         }
         ZTENSOR_TRY(in_object(in_component(std::move(valid), data.role), tensor.name));
@@ -155,7 +155,7 @@ public:
     /// Writes the object's blobs; `keep_it(object)` takes it into the manifest.
     template <class Keep>
     ZTENSOR_COLD result<void> add_object(string_view name, const object_draft& draft, const Keep& keep_it) {
-        vector<component_entry> entries = entries_of(options_.version_, draft);
+        vector<component_entry> entries = entries_of(options_.version(), draft);
         object_entry object = entry_of(name, draft, entries);
         attributes in_one_form;
         ZTENSOR_TRY(in_object(check_object(draft, object, in_one_form), name));
@@ -199,9 +199,9 @@ public:
     }
 
     [[nodiscard]] section_writer& file() noexcept { return file_; }
-    [[nodiscard]] format_version version() const noexcept { return options_.version_; }
+    [[nodiscard]] format_version version() const noexcept { return options_.version(); }
     /// Whether attributes are kept in one form, of all that say the same, and an empty map of them not at all.
-    [[nodiscard]] bool has_attributes_in_one_form() const noexcept { return options_.version_ == format_version::v2; }
+    [[nodiscard]] bool has_attributes_in_one_form() const noexcept { return options_.version() == format_version::v2; }
     [[nodiscard]] vector<byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
 
     // -- a dense tensor in pieces
@@ -212,7 +212,7 @@ public:
     ZTENSOR_COLD result<void> begin_stream(string_view name, const shape& dimensions, dtype storage, const store& how,
                                            const object_attributes& about, uint64_t element_bytes) {
         ZTENSOR_TRY(in_object(check_store(how), name));
-        const logical_type_facts* const type = find_logical_type_of(options_.version_, how.type_);
+        const logical_type_facts* const type = find_logical_type_of(options_.version(), how.type());
         const bool is_packed = type != nullptr && type->packed_elements != 1;
         if (element_bytes == 0) {
             element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
@@ -222,7 +222,7 @@ public:
             is_packed ? bytes_of_elements(dimensions, storage, type, false).value_or(0)
                       : checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
         const dense_tensor said =
-            in_words_of(options_.version_, {name, dimensions, storage, word_of_type(how), how, about});
+            in_words_of(options_.version(), {name, dimensions, storage, word_of_type(how), how, about});
         ZTENSOR_TRY(check_new(said, entry_of(said, bytes)));
         const abort_on_failure writing(*this);
         ZTENSOR_TRY_ASSIGN(const uint64_t offset, file_.begin_blob(bytes));
@@ -244,13 +244,13 @@ public:
         const dense_tensor tensor = stream_->tensor();
         const auto elements = piece.size() == missing ? tensor.dimensions.element_count() : std::nullopt;
         ZTENSOR_TRY(
-            in_object(check_values(options_.version_, tensor.storage, tensor.type, piece, elements), tensor.name));
+            in_object(check_values(options_.version(), tensor.storage, tensor.type, piece, elements), tensor.name));
         const abort_on_failure writing(*this);
         return writing.done(in_object(stream_->blob.append({piece, width}, false), tensor.name));
     }
 
     ZTENSOR_COLD result<void> set_stream_attributes(attributes values) {
-        const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
+        const dense_tensor tensor = in_words_of(options_.version(), stream_->tensor());
         const component_entry data = entry_of(tensor, stream_->decoded_bytes);
         object_entry object = entry_of(tensor, data);
         object.attributes = &values;
@@ -271,7 +271,7 @@ public:
         }
         const abort_on_failure writing(*this);
         ZTENSOR_TRY(in_object(stream_->blob.append({}, true), stream_->name));
-        const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
+        const dense_tensor tensor = in_words_of(options_.version(), stream_->tensor());
         component_entry data = entry_of(tensor, stream_->decoded_bytes);
         file_.complete(data, stream_->offset, stream_->blob);
         object_entry object = entry_of(tensor, data);
@@ -316,7 +316,7 @@ public:
 
     /// The logical type that is asked for.
     [[nodiscard]] static optional<string_view> word_of_type(const store& how) noexcept {
-        return how.has_type_ ? optional<string_view>(how.type_) : std::nullopt;
+        return how.has_type() ? optional<string_view>(how.type()) : std::nullopt;
     }
 
 private:
@@ -346,12 +346,12 @@ private:
     }
 
     result<void> check_store(const store& how) {
-        if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
-            return not_expressible(options_.version_, "big-endian data that is compressed");
+        if (how.is_big_endian() && how.encoding() != encoding::raw) {
+            return not_expressible(options_.version(), "big-endian data that is compressed");
         }
-        const digest of_other_versions = options_.version_ == format_version::v2 ? digest::crc32c : digest::xxh3;
-        if (how.digest_ == digest::crc32 || how.digest_ == of_other_versions) {
-            return not_expressible(options_.version_, sentence("digests of {}", {ztensor::name(how.digest_)}));
+        const digest of_other_versions = options_.version() == format_version::v2 ? digest::crc32c : digest::xxh3;
+        if (how.digest() == digest::crc32 || how.digest() == of_other_versions) {
+            return not_expressible(options_.version(), sentence("digests of {}", {ztensor::name(how.digest())}));
         }
         return file_.prepare(how);
     }
@@ -366,15 +366,15 @@ private:
     result<void> check_new(const dense_tensor& tensor, const component_entry& data) const {
         const object_entry object = entry_of(tensor, data);
         result<void> valid = check_next(tensor.name);
-        valid = valid ? check_dense(options_.version_, tensor, data) : std::move(valid);
-        valid = valid ? tensor.about.check()(options_.version_, object) : std::move(valid);
+        valid = valid ? check_dense(options_.version(), tensor, data) : std::move(valid);
+        valid = valid ? tensor.about.check()(options_.version(), object) : std::move(valid);
         valid = valid ? manifest_.check_bounds(object, table_bytes()) : std::move(valid);
         return in_object(std::move(valid), tensor.name);
     }
 
     /// The same of any object, which gets the words that the version has for it; `in_one_form` holds its attributes.
     ZTENSOR_COLD result<void> check_object(const object_draft& draft, object_entry& object, attributes& in_one_form) {
-        if (options_.version_ == format_version::v2) {
+        if (options_.version() == format_version::v2) {
             object.format = draft_access::keeps_word(draft) ? object.format : layout_word(object.format);
             ZTENSOR_TRY(use_deterministic_attributes(object, in_one_form));
         }
@@ -385,26 +385,27 @@ private:
         }
         ZTENSOR_TRY(check_next(object.name));
         ZTENSOR_TRY(manifest_.check_bounds(object, table_bytes()));
-        return check_entry(options_.version_, object);
+        return check_entry(options_.version(), object);
     }
 
     ZTENSOR_COLD result<void> check_source(const component_source& source, optional<uint64_t> elements) {
         ZTENSOR_TRY(check_store(source.how));
         ZTENSOR_TRY(manifest_.check_form_of_name(source.role));
         return source.stored ? file_.check_digest(*source.stored)
-                             : check_values(options_.version_, source.storage, source.type, source.bytes, elements);
+                             : check_values(options_.version(), source.storage, source.type, source.bytes, elements);
     }
 
     ZTENSOR_COLD result<void> check_stream_attributes(object_entry& object, attributes& in_one_form) const {
-        ZTENSOR_TRY(has_attributes_in_one_form() ? use_deterministic_attributes(object, in_one_form)
-                                                 : check_attributes(options_.version_, *object.attributes,
-                                                                    depth_around_object_attributes(options_.version_)));
-        ZTENSOR_TRY(check_expressible(options_.version_, object));
+        ZTENSOR_TRY(has_attributes_in_one_form()
+                        ? use_deterministic_attributes(object, in_one_form)
+                        : check_attributes(options_.version(), *object.attributes,
+                                           depth_around_object_attributes(options_.version())));
+        ZTENSOR_TRY(check_expressible(options_.version(), object));
         return manifest_.check_bounds(object, table_bytes());
     }
 
     ZTENSOR_COLD result<void> write_components(const object_draft& draft, vector<component_entry>& entries) {
-        for (const uint32_t i : blob_order(options_.version_, draft)) {
+        for (const uint32_t i : blob_order(options_.version(), draft)) {
             const component_source& source = draft.components()[i];
             ZTENSOR_TRY(in_component(source.stored
                                          ? file_.copy(*source.stored, entries[i])

@@ -76,7 +76,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::start(std::unique_ptr<byte_si
     if (sink == nullptr) {
         return detail::fail(errc::invalid_argument, "there is no sink");
     }
-    if (options.shard_bytes_ != 0 && shards == nullptr) {
+    if (options.shard_bytes() != 0 && shards == nullptr) {
         return detail::fail(errc::invalid_argument, "only writer::create knows where shards belong");
     }
     writer made(new detail::writer_core(std::move(sink), memory, options));
@@ -90,7 +90,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path,
         ZTENSOR_TRY(detail::check_options(options));
         ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, detail::create_sink(path, options));
         std::unique_ptr<detail::shard_files> shards;
-        if (options.shard_bytes_ != 0) {
+        if (options.shard_bytes() != 0) {
             ZTENSOR_TRY_ASSIGN(shards, detail::shard_files::make(path, options));
         }
         ZTENSOR_TRY_ASSIGN(writer made, start(std::move(sink), nullptr, options, std::move(shards)));
@@ -164,8 +164,8 @@ ZTENSOR_INLINE result<void> writer::add_elements(std::string_view name, const sh
                                                  const detail::typed_bytes& elements, const store& how,
                                                  const object_attributes& about) {
     return detail::with_core(core_.get(), [&](detail::writer_core& core) {
-        const std::string_view type = how.has_type_ ? how.type_ : elements.type;
-        const auto word = how.has_type_ || !type.empty() ? std::optional(type) : std::nullopt;
+        const std::string_view type = how.has_type() ? how.type() : elements.type;
+        const auto word = how.has_type() || !type.empty() ? std::optional(type) : std::nullopt;
         return detail::with_attributes_of(core, about, name, [&](const object_attributes& said) {
             return core.add_dense({name, dimensions, elements.storage, word, how, said},
                                   {elements.bytes, width_bytes(elements.storage)});
@@ -242,6 +242,29 @@ ZTENSOR_INLINE result<void> writer::finish() {
 
 ZTENSOR_INLINE std::vector<std::byte> writer::take_bytes() noexcept {
     return core_ != nullptr ? core_->take_bytes() : std::vector<std::byte>();
+}
+
+ZTENSOR_INLINE result<void> detail::writer_access::save(writer& out, span<const named_elements> tensors) {
+    vector<const named_elements*> in_order;
+    for (const named_elements& each : tensors) {
+        in_order.push_back(&each);
+    }
+    if (out.version() == format_version::v2) { // whose names rise
+        std::sort(in_order.begin(), in_order.end(),
+                  [](const named_elements* a, const named_elements* b) { return a->name_ < b->name_; });
+    }
+    for (const named_elements* each : in_order) {
+        ZTENSOR_TRY(out.add_elements(each->name_, each->shape_, each->elements_, each->how_, {}));
+    }
+    return out.finish();
+}
+
+ZTENSOR_INLINE result<void> save(const file_path& path, std::initializer_list<named_elements> tensors,
+                                 const write_options& options) {
+    return detail::guard_memory([&]() -> result<void> {
+        ZTENSOR_TRY_ASSIGN(writer out, writer::create(path, options));
+        return detail::writer_access::save(out, {tensors.begin(), tensors.size()});
+    });
 }
 
 } // namespace ZTENSOR_MODE

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The words of the format besides types: object formats and the roles they require, encodings, digests.
+// The words of the format besides types: versions, object formats and the roles they require, encodings, digests.
 // A word that is not here never stops a file from opening; only the call that needs it fails. SPEC.md section 5 to 7.
-#ifndef ZTENSOR_VOCABULARY_HPP
-#define ZTENSOR_VOCABULARY_HPP
+#ifndef ZTENSOR_FORMAT_HPP
+#define ZTENSOR_FORMAT_HPP
 
 #include <ztensor/dtype.hpp>
 #include <ztensor/version.hpp>
@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,93 @@ enum class encoding : std::uint8_t { raw, zstd, zstd_seekable };
 /// it is checked where one gives it, and no writer takes it.
 enum class digest : std::uint8_t { none, crc32c, sha256, crc32, xxh3 };
 
+/// A word of a file for which the library has an enumeration, or may have none: absent, known or unknown. It compares
+/// with the enumeration, and with its like: an unknown word equals an unknown one of the same text, and never a known
+/// one. It prints as its text. Borrowed from the reader.
+template <class Enum>
+class open_word {
+public:
+    /// Absent.
+    constexpr open_word() noexcept = default;
+    /// `text` is the library's word where there is one, else the file's own; `original` is what the file has, whose
+    /// data() is null where it has none.
+    constexpr open_word(std::optional<Enum> known, std::string_view text, std::string_view original) noexcept
+        : text_(text), original_(original), known_(known), is_present_(true) {}
+    /// Absent, although something stands in the file that says no more.
+    [[nodiscard]] static constexpr open_word absent(std::string_view original) noexcept {
+        open_word made;
+        made.original_ = original;
+        return made;
+    }
+
+    /// False for an absent word.
+    [[nodiscard]] constexpr bool is_present() const noexcept { return is_present_; }
+    /// True if the enumeration has it.
+    [[nodiscard]] constexpr bool is_known() const noexcept { return known_.has_value(); }
+    /// Nothing for an absent or unknown word.
+    [[nodiscard]] constexpr std::optional<Enum> known() const noexcept { return known_; }
+    /// The library's word, or the file's own for an unknown one; "" for an absent one.
+    [[nodiscard]] constexpr std::string_view text() const noexcept { return text_; }
+    /// As the file spells it; "" where it has no word for it.
+    [[nodiscard]] constexpr std::string_view original() const noexcept { return original_; }
+    /// True if the file has a word for it.
+    [[nodiscard]] constexpr bool has_original() const noexcept { return original_.data() != nullptr; }
+
+    friend constexpr bool operator==(const open_word& a, Enum b) noexcept { return a.known_ == b; }
+    friend constexpr bool operator!=(const open_word& a, Enum b) noexcept { return !(a == b); }
+    friend constexpr bool operator==(Enum a, const open_word& b) noexcept { return b == a; }
+    friend constexpr bool operator!=(Enum a, const open_word& b) noexcept { return !(b == a); }
+    friend constexpr bool operator==(const open_word& a, const open_word& b) noexcept {
+        return a.is_present_ == b.is_present_ && a.known_ == b.known_ && (a.known_ || a.text_ == b.text_);
+    }
+    friend constexpr bool operator!=(const open_word& a, const open_word& b) noexcept { return !(a == b); }
+
+    template <class Traits>
+    friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const open_word& word) {
+        return out << word.text_;
+    }
+
+private:
+    std::string_view text_;
+    std::string_view original_;
+    std::optional<Enum> known_;
+    bool is_present_ = false;
+};
+
+/// What a file says of the digest of a component: "algorithm:hex". Borrowed from the reader.
+class stated_digest {
+public:
+    constexpr stated_digest() noexcept = default;
+    constexpr stated_digest(open_word<ztensor::digest> algorithm, std::string_view hex, std::string_view text) noexcept
+        : algorithm_(algorithm), hex_(hex), text_(text) {}
+
+    /// False where the file gives none; true even for one of no letters.
+    [[nodiscard]] constexpr bool is_present() const noexcept { return algorithm_.is_present(); }
+    /// Which algorithm; known if this library has an enumeration for it.
+    [[nodiscard]] constexpr open_word<ztensor::digest> algorithm() const noexcept { return algorithm_; }
+    /// The digits.
+    [[nodiscard]] constexpr std::string_view hex() const noexcept { return hex_; }
+    /// All of it, as the file spells it.
+    [[nodiscard]] constexpr std::string_view text() const noexcept { return text_; }
+
+    /// By the text.
+    friend constexpr bool operator==(const stated_digest& a, const stated_digest& b) noexcept {
+        return a.is_present() == b.is_present() && a.text_ == b.text_;
+    }
+    friend constexpr bool operator!=(const stated_digest& a, const stated_digest& b) noexcept { return !(a == b); }
+
+    template <class Traits>
+    friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
+                                                        const stated_digest& digest) {
+        return out << digest.text_;
+    }
+
+private:
+    open_word<ztensor::digest> algorithm_;
+    std::string_view hex_;
+    std::string_view text_;
+};
+
 /// What can be said of stored bytes and their digest. Only `match` means verified.
 enum class digest_state : std::uint8_t {
     match,       ///< the bytes are those that were digested
@@ -43,12 +131,11 @@ enum class digest_state : std::uint8_t {
     return names[static_cast<std::size_t>(state)];
 }
 
-/// The generations of the format that exist, by the version that wrote the file. 1.3 and later count as v1_2: minor
-/// versions only add.
-enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2, v2 };
+/// The versions of the format that exist. 1.3 and later count as v1_2: minor versions only add.
+enum class version : std::uint8_t { v0_1, v1_0, v1_1, v1_2, v2 };
 
 /// The version as text, such as "1.2".
-[[nodiscard]] constexpr std::string_view name(generation id) noexcept {
+[[nodiscard]] constexpr std::string_view name(version id) noexcept {
     constexpr std::string_view names[] = {"0.1", "1.0", "1.1", "1.2", "2"};
     return names[static_cast<std::size_t>(id)];
 }

@@ -9,7 +9,7 @@
 #include "support/temp_dir.hpp"
 
 #include <ztensor/import.hpp>
-#include <ztensor/reader_set.hpp>
+#include <ztensor/load_plan.hpp>
 #include <ztensor/writer.hpp>
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 using support::refusal;
 using ztensor::errc;
-using ztensor::reader_set;
+using ztensor::reader;
 
 namespace {
 
@@ -41,7 +41,7 @@ std::string index_of(const std::string& map) {
 
 const std::string right_map = R"("a": "1.safetensors", "b": "1.safetensors", "c": "2.safetensors", "d": "3.zt")";
 
-std::string names_in(const reader_set& set) {
+std::string names_in(const reader& set) {
     std::string names;
     for (const ztensor::object_view& object : set) {
         names += object.name();
@@ -55,37 +55,37 @@ TEST_CASE("the shards of a directory, of an index and of a list are one namespac
     const support::temp_dir folder;
     write_shards(folder);
     support::write_file(folder / "notes.txt", "no tensors");
-    const auto by_directory = reader_set::open(folder.path());
-    const auto by_list = reader_set::open(
+    const auto by_directory = ztensor::open_any(folder.path());
+    const auto by_list = ztensor::open_any(
         std::vector<std::filesystem::path>{folder / "1.safetensors", folder / "2.safetensors", folder / "3.zt"});
     support::write_file(folder / "model.safetensors.index.json", index_of(right_map));
-    const auto by_index = reader_set::open(folder / "model.safetensors.index.json");
-    const auto by_directory_with_index = reader_set::open(folder.path());
+    const auto by_index = ztensor::open_any(folder / "model.safetensors.index.json");
+    const auto by_directory_with_index = ztensor::open_any(folder.path());
     for (const auto* each : {&by_directory, &by_list, &by_index, &by_directory_with_index}) {
         REQUIRE(support::outcome(*each) == "ok");
-        const reader_set& set = **each;
+        const reader& set = **each;
         CHECK(set.size() == 4);
-        CHECK(set.shards().size() == 3);
+        CHECK(set.files().size() == 3);
         CHECK(names_in(set) == "abcd");
         CHECK(set.find("c")->read<float>().value() == std::vector<float>{4});
         CHECK(set["c"].read<float>().value() == std::vector<float>{4});
         CHECK(set[3].name() == "d");
-        CHECK(set.shard_of("d").value() == 2);
+        CHECK(set.file_of("d").value() == 2);
         CHECK(set.contains("a"));
         CHECK_FALSE(set.contains("e"));
         CHECK(refusal(set.find("e")) == errc::object_not_found);
-        CHECK(refusal(set.shard_of("e")) == errc::object_not_found);
+        CHECK(refusal(set.file_of("e")) == errc::object_not_found);
         CHECK(set.find("e").error().object() == "e");
-        CHECK(set.shards()[2].container() == ztensor::container_kind::zt);
+        CHECK(set.files()[2].container() == ztensor::container_kind::zt);
     }
     const std::string first = (folder / "1.safetensors").string(), second = (folder / "2.safetensors").string();
-    CHECK(reader_set::open({first, second}).value().size() == 3);
-    CHECK(reader_set::open(first).value().size() == 2);
-    CHECK(reader_set::of({ztensor::open_any(first).value()}).value().size() == 2);
-    CHECK(reader_set::of({}).value().empty());
-    reader_set held;
+    CHECK(ztensor::open_any({first, second}).value().size() == 3);
+    CHECK(ztensor::open_any(first).value().size() == 2);
+    CHECK(reader::join({ztensor::open_any(first).value()}).value().size() == 2);
+    CHECK(reader::join({}).value().empty());
+    reader held;
     CHECK(held.empty());
-    CHECK(held.shards().empty());
+    CHECK(held.files().empty());
     CHECK_FALSE(held.contains("a"));
     CHECK(refusal(held.find("a")) == errc::object_not_found);
     held = *by_list;
@@ -95,11 +95,11 @@ TEST_CASE("the shards of a directory, of an index and of a list are one namespac
 TEST_CASE("tensors of several shards are loaded by one plan") {
     const support::temp_dir folder;
     write_shards(folder);
-    const auto set = reader_set::open(folder.path()).value();
+    const auto set = ztensor::open_any(folder.path()).value();
     std::vector<float> a(2), c(1), row(1);
     std::vector<double> d(2);
-    ztensor::set_plan plan(set);
-    plan.add("a", a).add("c", c).add_as("d", d).add_rows("a", 1, 2, row);
+    ztensor::load_plan plan(set);
+    plan.add("a", a).add("c", c).add_as("d", d).add("a", ztensor::rows(1, 2), row);
     CHECK(plan.size() == 4);
     std::uint64_t last = 0, total = 0, ends = 0;
     const auto progress = [&](const ztensor::load_progress& now) {
@@ -120,9 +120,9 @@ TEST_CASE("tensors of several shards are loaded by one plan") {
 TEST_CASE("everything that a plan across files lacks is said at once, and nothing is read") {
     const support::temp_dir folder;
     write_shards(folder);
-    const auto set = reader_set::open(folder.path()).value();
+    const auto set = ztensor::open_any(folder.path()).value();
     std::vector<float> a(2), wrong(7);
-    const auto done = ztensor::set_plan(set).add("a", a).add("x", a).add("c", wrong).add("d", wrong).add("y", a).run();
+    const auto done = ztensor::load_plan(set).add("a", a).add("x", a).add("c", wrong).add("d", wrong).add("y", a).run();
     REQUIRE(refusal(done) == errc::object_not_found);
     for (const char* each : {"\"x\"", "\"y\"", "2.safetensors", "3.zt"}) {
         CHECK(done.error().sentence().find(each) != std::string::npos);
@@ -134,13 +134,13 @@ TEST_CASE("names in two shards, and shards that don't open, are all named") {
     const support::temp_dir folder;
     write_shards(folder);
     support::write_file(folder / "4.safetensors", support::safetensors_file({{"a", {1}}, {"c", {1}}}));
-    const auto twins = reader_set::open(folder.path());
+    const auto twins = ztensor::open_any(folder.path());
     REQUIRE(refusal(twins) == errc::duplicate_key);
     CHECK(twins.error().sentence().find("\"a\"") != std::string::npos);
     CHECK(twins.error().sentence().find("\"c\"") != std::string::npos);
     support::write_file(folder / "1.safetensors", "cut");
     support::write_file(folder / "2.safetensors", "{}");
-    const auto cut = reader_set::open(folder.path());
+    const auto cut = ztensor::open_any(folder.path());
     REQUIRE(refusal(cut) == errc::file_too_small);
     CHECK(cut.error().sentence().find("1.safetensors") != std::string::npos);
     CHECK(cut.error().sentence().find("2.safetensors") != std::string::npos);
@@ -165,7 +165,7 @@ TEST_CASE("an index that says else than the shards is refused with all that is s
     for (const auto& each : cases) {
         CAPTURE(each.map);
         support::write_file(folder / "index.json", index_of(each.map));
-        const auto set = reader_set::open(folder / "index.json");
+        const auto set = ztensor::open_any(folder / "index.json");
         REQUIRE(refusal(set) == each.code);
         for (const char* word : each.said) {
             CHECK(set.error().sentence().find(word) != std::string::npos);
@@ -207,16 +207,16 @@ TEST_CASE("a hostile index is refused with its exact code") {
     for (const auto& each : cases) {
         CAPTURE(each.text);
         support::write_file(folder / "model.index.json", each.text);
-        const auto set = reader_set::open(folder / "model.index.json");
+        const auto set = ztensor::open_any(folder / "model.index.json");
         CHECK(refusal(set) == each.code);
         CHECK((set || set.error().path() == (folder / "model.index.json").string()));
     }
     support::write_file(folder / "model.index.json", index_of(right_map));
-    CHECK(refusal(reader_set::open(folder / "model.index.json", ztensor::read_options().max_manifest_bytes(10))) ==
+    CHECK(refusal(ztensor::open_any(folder / "model.index.json", ztensor::read_options().max_manifest_bytes(10))) ==
           errc::manifest_too_large);
     support::write_file(folder / "model.index.json", std::string(5000, ' ') + index_of(right_map)); // beyond any shard
     const auto limited = [&](std::uint64_t most) {
-        return reader_set::open(folder / "model.index.json", ztensor::read_options().max_manifest_bytes(most));
+        return ztensor::open_any(folder / "model.index.json", ztensor::read_options().max_manifest_bytes(most));
     };
     CHECK(refusal(limited(4000)) == errc::manifest_too_large);
     CHECK(support::outcome(limited(8000)) == "ok");
@@ -224,9 +224,9 @@ TEST_CASE("a hostile index is refused with its exact code") {
         std::string(R"({"weight_map": {)") + right_map +
         R"(}, "metadata": {"a": {"b": "text"}, "c": [1]}, "format": "pt", "n": 1, "none": null})";
     support::write_file(folder / "model.index.json", map_first); // what stands behind the map is not of it
-    CHECK(support::outcome(reader_set::open(folder / "model.index.json")) == "ok");
+    CHECK(support::outcome(ztensor::open_any(folder / "model.index.json")) == "ok");
     support::write_file(folder / "other.index.json", index_of(right_map));
-    CHECK(refusal(reader_set::open(folder.path())) == errc::invalid_argument);
+    CHECK(refusal(ztensor::open_any(folder.path())) == errc::invalid_argument);
 }
 
 TEST_CASE("an index is refused for its size before it is read, and for the number of its objects") {
@@ -236,12 +236,12 @@ TEST_CASE("an index is refused for its size before it is read, and for the numbe
     support::write_file(path, index_of(right_map));
     constexpr std::uint64_t largest = std::uint64_t{128} << 20;
     std::filesystem::resize_file(path, largest + 1); // a hole, which no memory is taken for
-    CHECK(refusal(reader_set::open(path)) == errc::manifest_too_large);
-    CHECK(refusal(reader_set::open(path, ztensor::read_options().max_manifest_bytes(2 * largest))) ==
+    CHECK(refusal(ztensor::open_any(path)) == errc::manifest_too_large);
+    CHECK(refusal(ztensor::open_any(path, ztensor::read_options().max_manifest_bytes(2 * largest))) ==
           errc::manifest_too_large);
     support::write_file(path, index_of(right_map));
-    CHECK(refusal(reader_set::open(path, ztensor::read_options().max_objects(3))) == errc::limit_exceeded);
-    CHECK(support::outcome(reader_set::open(path, ztensor::read_options().max_objects(4))) == "ok");
+    CHECK(refusal(ztensor::open_any(path, ztensor::read_options().max_objects(3))) == errc::limit_exceeded);
+    CHECK(support::outcome(ztensor::open_any(path, ztensor::read_options().max_objects(4))) == "ok");
 }
 
 TEST_CASE("an index may name files in folders below it") {
@@ -249,10 +249,10 @@ TEST_CASE("an index may name files in folders below it") {
     std::filesystem::create_directory(folder / "unet");
     support::write_file(folder / "unet" / "1.safetensors", support::safetensors_file({{"a", {1, 2}}}));
     support::write_file(folder / "model.index.json", index_of(R"("a": "unet/1.safetensors")"));
-    const auto set = reader_set::open(folder / "model.index.json");
+    const auto set = ztensor::open_any(folder / "model.index.json");
     REQUIRE(support::outcome(set) == "ok");
     CHECK(set->find("a")->read<float>().value() == std::vector<float>{1, 2});
-    CHECK(set->shards()[0].path() == (folder / "unet" / "1.safetensors").string());
+    CHECK(set->files()[0].path() == (folder / "unet" / "1.safetensors").string());
 }
 
 TEST_CASE("files of a folder and of an index are not followed through links that lead away") {
@@ -269,23 +269,23 @@ TEST_CASE("files of a folder and of an index are not followed through links that
         return;
     }
     const auto trusted = ztensor::read_options().follow_links();
-    const auto of_folder = reader_set::open(folder);
+    const auto of_folder = ztensor::open_any(folder);
     REQUIRE(refusal(of_folder) == errc::name_invalid);
     CHECK(of_folder.error().sentence().find("follow_links()") != std::string::npos);
     CHECK(of_folder.error().path() == (folder / "1.safetensors").string());
-    CHECK(support::outcome(reader_set::open(folder, trusted)) == "ok");
-    CHECK(support::outcome(reader_set::open({folder / "1.safetensors"})) == "ok"); // which the caller named
+    CHECK(support::outcome(ztensor::open_any(folder, trusted)) == "ok");
+    CHECK(support::outcome(ztensor::open_any({folder / "1.safetensors"})) == "ok"); // which the caller named
 
     support::write_file(folder / "model.index.json", index_of(R"("a": "1.safetensors")"));
-    CHECK(refusal(reader_set::open(folder / "model.index.json")) == errc::name_invalid);
-    CHECK(refusal(reader_set::open(folder)) == errc::name_invalid);
-    CHECK(support::outcome(reader_set::open(folder / "model.index.json", trusted)) == "ok");
+    CHECK(refusal(ztensor::open_any(folder / "model.index.json")) == errc::name_invalid);
+    CHECK(refusal(ztensor::open_any(folder)) == errc::name_invalid);
+    CHECK(support::outcome(ztensor::open_any(folder / "model.index.json", trusted)) == "ok");
 
     std::filesystem::remove(folder / "model.index.json"); // a link as well, which leads to where the shards lie
     std::filesystem::create_symlink("../elsewhere/index", folder / "model.index.json");
-    CHECK(support::outcome(reader_set::open(folder / "model.index.json")) == "ok");
-    CHECK(refusal(reader_set::open(folder)) == errc::name_invalid); // but the caller named the folder alone
-    CHECK(support::outcome(reader_set::open(folder, trusted)) == "ok");
+    CHECK(support::outcome(ztensor::open_any(folder / "model.index.json")) == "ok");
+    CHECK(refusal(ztensor::open_any(folder)) == errc::name_invalid); // but the caller named the folder alone
+    CHECK(support::outcome(ztensor::open_any(folder, trusted)) == "ok");
 }
 
 TEST_CASE("a model in Hugging Face's cache, a folder of links, opens as folder and by its index") {
@@ -302,13 +302,13 @@ TEST_CASE("a model in Hugging Face's cache, a folder of links, opens as folder a
         WARN("symbolic links can't be made here");
         return;
     }
-    CHECK(support::outcome(reader_set::open(snapshot)) == "ok");
+    CHECK(support::outcome(ztensor::open_any(snapshot)) == "ok");
     std::filesystem::create_symlink("../../blobs/2", snapshot / "2.safetensors");
     std::filesystem::create_symlink("../../blobs/3", snapshot / "model.safetensors.index.json");
-    const auto by_folder = reader_set::open(snapshot);
+    const auto by_folder = ztensor::open_any(snapshot);
     REQUIRE(support::outcome(by_folder) == "ok");
     CHECK(by_folder->find("b")->read<float>().value() == std::vector<float>{3});
-    CHECK(names_in(reader_set::open(snapshot / "model.safetensors.index.json").value()) == "ab");
+    CHECK(names_in(ztensor::open_any(snapshot / "model.safetensors.index.json").value()) == "ab");
 }
 
 TEST_CASE("sets of more files than a process may have open are opened and read, by index, folder and list") {
@@ -323,11 +323,11 @@ TEST_CASE("sets of more files than a process may have open are opened and read, 
         map += (i == 0 ? "" : ", ") + ("\"" + name + "\": \"" + name + ".safetensors\"");
     }
     const support::few_handles limit(64);
-    const auto check = [&](const ztensor::result<reader_set>& set) {
+    const auto check = [&](const ztensor::result<reader>& set) {
         REQUIRE(support::outcome(set) == "ok");
         REQUIRE(set->size() == count);
         std::vector<std::vector<float>> loaded(count, std::vector<float>(1));
-        ztensor::set_plan plan(*set);
+        ztensor::load_plan plan(*set);
         std::vector<ztensor::bytes_view> views;
         for (int i = 0; i < count; ++i) {
             const std::string name = std::to_string(i);
@@ -348,15 +348,15 @@ TEST_CASE("sets of more files than a process may have open are opened and read, 
             CHECK(viewed == static_cast<float>(i));
         }
     };
-    check(reader_set::open(folder.path()));
-    check(reader_set::open(paths));
+    check(ztensor::open_any(folder.path()));
+    check(ztensor::open_any(paths));
     const std::filesystem::path before = std::filesystem::current_path();
     std::filesystem::current_path(folder.path());
-    const auto relative = reader_set::open(".");
+    const auto relative = ztensor::open_any(".");
     std::filesystem::current_path(before);
     check(relative); // whatever becomes of the current directory
     support::write_file(folder / "model.index.json", index_of(map));
-    check(reader_set::open(folder / "model.index.json"));
+    check(ztensor::open_any(folder / "model.index.json"));
 }
 
 TEST_CASE("files that are called as parts of one model are one set, and a missing one is named") {
@@ -397,7 +397,7 @@ TEST_CASE("files that are called as parts of one model are one set, and a missin
             support::write_file(folder / file, support::safetensors_file({{file, {1}}}));
         }
         CAPTURE(each.files.front());
-        const auto set = reader_set::open(folder.path());
+        const auto set = ztensor::open_any(folder.path());
         if (each.said.empty()) {
             REQUIRE(support::outcome(set) == "ok");
             CHECK(set->size() == each.files.size());
@@ -409,7 +409,7 @@ TEST_CASE("files that are called as parts of one model are one set, and a missin
             CAPTURE(words, set.error().sentence());
             CHECK(set.error().sentence().find(words) != std::string::npos);
         }
-        CHECK(support::outcome(reader_set::open({folder / each.files.front()})) == "ok"); // which the caller named
+        CHECK(support::outcome(ztensor::open_any({folder / each.files.front()})) == "ok"); // which the caller named
     }
 }
 
@@ -418,20 +418,20 @@ TEST_CASE("what macOS keeps beside the files of a folder is none of them") {
     support::write_file(folder / "m-00001-of-00001.safetensors", support::safetensors_file({{"a", {1}}}));
     support::write_file(folder / "._m-00001-of-00001.safetensors", "\x00\x05\x16\x07");
     support::write_file(folder / "._m.index.json", "\x00\x05\x16\x07");
-    CHECK(support::outcome(reader_set::open(folder.path())) == "ok");
+    CHECK(support::outcome(ztensor::open_any(folder.path())) == "ok");
 }
 
 TEST_CASE("a part may be missing from a folder whose index does not name it") {
     const support::temp_dir folder;
     support::write_file(folder / "m-00001-of-00003.safetensors", support::safetensors_file({{"a", {1}}}));
     support::write_file(folder / "m.safetensors.index.json", index_of(R"("a": "m-00001-of-00003.safetensors")"));
-    CHECK(support::outcome(reader_set::open(folder.path())) == "ok");
+    CHECK(support::outcome(ztensor::open_any(folder.path())) == "ok");
 }
 
 TEST_CASE("several models in one folder are named") {
     const support::temp_dir folder;
     const auto said = [&](const char* words) {
-        const auto set = reader_set::open(folder.path());
+        const auto set = ztensor::open_any(folder.path());
         CAPTURE(words, support::outcome(set), set ? "" : set.error().what());
         CHECK((!set && set.error().sentence().find(words) != std::string::npos));
         return refusal(set);
@@ -465,15 +465,15 @@ TEST_CASE("an index that can't be read to its end says so") {
     }
     const support::temp_dir folder;
     std::filesystem::create_symlink(cut, folder / "model.index.json");
-    CHECK(refusal(reader_set::open(folder / "model.index.json")) == errc::file_changed);
+    CHECK(refusal(ztensor::open_any(folder / "model.index.json")) == errc::file_changed);
 }
 
 #endif
 
 TEST_CASE("what is no set of files is refused") {
     const support::temp_dir folder;
-    CHECK(refusal(reader_set::open(folder.path())) == errc::file_not_found);
-    CHECK(refusal(reader_set::open(folder / "absent")) == errc::file_not_found);
-    CHECK(refusal(reader_set::open(folder / "absent.json")) == errc::file_not_found);
-    CHECK(refusal(reader_set::open({folder / "absent", folder / "absent too"})) == errc::file_not_found);
+    CHECK(refusal(ztensor::open_any(folder.path())) == errc::file_not_found);
+    CHECK(refusal(ztensor::open_any(folder / "absent")) == errc::file_not_found);
+    CHECK(refusal(ztensor::open_any(folder / "absent.json")) == errc::file_not_found);
+    CHECK(refusal(ztensor::open_any({folder / "absent", folder / "absent too"})) == errc::file_not_found);
 }

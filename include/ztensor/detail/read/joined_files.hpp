@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// Several files as one: their objects file by file, and a table of all names.
+#ifndef ZTENSOR_DETAIL_READ_JOINED_FILES_HPP
+#define ZTENSOR_DETAIL_READ_JOINED_FILES_HPP
+
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/index/names.hpp>
+#include <ztensor/object_view.hpp>
+#include <ztensor/reader.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+struct joined_files {
+    vector<reader> files;
+    vector<object_view> objects; ///< file by file
+    vector<size_t> begins;       ///< of each file among the objects
+    growing_name_table names;    ///< positions among the objects
+
+    struct name_of {
+        const joined_files* all;
+        string_view operator()(size_t position) const noexcept { return all->objects[position].name(); }
+    };
+    /// Position of an object, or name_table::absent.
+    [[nodiscard]] uint32_t find(string_view name) const noexcept { return names.find(name, name_of{this}); }
+    [[nodiscard]] size_t file_at(size_t position) const noexcept {
+        return static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), position) - begins.begin()) - 1;
+    }
+};
+
+/// All that is wrong with several files, as one error.
+class joint_problems {
+public:
+    void add(error why) {
+        ++count_;
+        if (kept_.size() < most_told) {
+            kept_.push_back(std::move(why));
+        }
+    }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+
+    [[nodiscard]] ZTENSOR_COLD error all() const {
+        if (count_ == 1) {
+            return kept_.front();
+        }
+        string text = sentence("{} things are wrong with the set of files:", {count_});
+        const char* separator = " ";
+        for (const error& each : kept_) {
+            text += separator;
+            text +=
+                each.path().empty() ? each.sentence() : sentence("{}: {}", {in_quotes(each.path()), each.sentence()});
+            separator = "; ";
+        }
+        text += count_ > kept_.size() ? sentence("; and {} more", {count_ - kept_.size()}) : string();
+        return error(kept_.front().code(), std::move(text));
+    }
+
+private:
+    static constexpr size_t most_told = 100;
+    vector<error> kept_;
+    size_t count_ = 0;
+};
+
+/// Takes the objects of all files in; names that stand in two go to `problems`.
+ZTENSOR_COLD inline void join(joined_files& all, joint_problems& problems) {
+    for (const reader& file : all.files) {
+        all.begins.push_back(all.objects.size());
+        for (const object_view object : file) {
+            const uint32_t twin = all.find(object.name());
+            if (twin != name_table::absent) {
+                problems.add(fail(errc::duplicate_key, "the object {} is in {}, too",
+                                  {in_quotes(object.name()), in_quotes(all.files[all.file_at(twin)].path())})
+                                 .in_file(file.path()));
+                continue;
+            }
+            all.objects.push_back(object);
+            all.names.add(joined_files::name_of{&all});
+        }
+    }
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

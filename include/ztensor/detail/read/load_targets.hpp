@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+//
+// What a plan wants, found in the files and checked before a byte of them is read.
+#ifndef ZTENSOR_DETAIL_READ_LOAD_TARGETS_HPP
+#define ZTENSOR_DETAIL_READ_LOAD_TARGETS_HPP
+
+#include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/read/numbers.hpp>
+#include <ztensor/detail/read/parts.hpp>
+#include <ztensor/detail/read/weights.hpp>
+#include <ztensor/object_view.hpp>
+#include <ztensor/reader.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// One tensor of a plan: where it comes from and where it goes.
+struct load_target {
+    const load_request* wanted = nullptr;
+    const opened_file* file = nullptr;
+    size_t file_number = 0; ///< among those of the reader
+    const object_record* object = nullptr;
+    const component_record* component = nullptr;
+    span<byte> destination;
+    bool is_joint = false;           ///< converted as a whole: weights in groups, elements that share bytes, cut blocks
+    optional<number_source> numbers; ///< what converts its elements or blocks
+    vector<index_range> ranges;      ///< of a part, in every dimension
+    /// Of raw data that is wanted as one run, the run: absolute in the file.
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    bool is_one_raw_run = false;
+    bool is_checked = false;         ///< its digest is to be verified
+    uint64_t decoded_bytes = 0;      ///< that are wanted of it, as they are stored
+    size_t stored_element_bytes = 1; ///< of a block, where it is blocks
+
+    [[nodiscard]] bool is_whole() const noexcept { return wanted->part == load_request::part_kind::whole; }
+    [[nodiscard]] const load_destination& to() const noexcept { return wanted->destination; }
+    [[nodiscard]] size_t destination_element_bytes() const noexcept {
+        return to().number ? width_bytes(*to().number) : to().request.size_bytes;
+    }
+    /// Null where the weights of an object that is not dense are meant.
+    [[nodiscard]] const component_record* elements() const noexcept {
+        return object->format == format::dense ? component : nullptr;
+    }
+};
+
+/// Where the wanted part lies in what the component decodes to, which is known.
+inline result<element_part> find_part(const load_target& target) {
+    const shape dimensions = target.file->index.shape_of(*target.object);
+    if (target.numbers) {
+        return target.numbers->find_part(dimensions, target.ranges);
+    }
+    const uint64_t decoded_bytes = target.component->decoded_length().value_or(0);
+    return part_finder(dimensions, target.ranges)(decoded_bytes, target.to().request.size_bytes);
+}
+
+/// So many elements fit the destination. Of rows that lie apart the plan makes memory itself.
+inline result<void> check_room(uint64_t elements, const load_target& target) {
+    if (target.to().rows != nullptr) {
+        return check_memory_limit(elements * target.destination_element_bytes(), target.file->options);
+    }
+    ZTENSOR_TRY(make_room(memory_of(target.to().bytes), elements, target.destination_element_bytes()));
+    return {};
+}
+
+/// How many elements are wanted, by the shape.
+[[nodiscard]] inline uint64_t count_wanted(const load_target& target) noexcept {
+    if (target.is_whole()) {
+        return target.file->index.element_count_of(*target.object);
+    }
+    uint64_t count = 1;
+    for (const index_range& each : target.ranges) {
+        count *= each.end - each.begin; // of a part of what was counted
+    }
+    return count;
+}
+
+/// Of weights in groups: every part is understood, and all of them fit. Fills in the target.
+ZTENSOR_COLD inline result<void> check_groups(load_target& target) {
+    const opened_file& file = *target.file;
+    for (const component_record& part : file.index.components_of(*target.object)) {
+        ZTENSOR_TRY(part.logical_type == unknown_type ? unknown_numbers(file, part) : result<void>());
+        const element_request stored = {*part.dtype, {}, width_bytes(*part.dtype), 1, false};
+        ZTENSOR_TRY(count_loadable_elements(file, part, stored));
+        target.decoded_bytes += part.decoded_length().value_or(0);
+    }
+    return check_room(count_wanted(target), target);
+}
+
+/// What is found of the tensor is of the right type and size. Fills in the target.
+inline result<void> check_target(load_target& target) {
+    const opened_file& file = *target.file;
+    const component_record& component = *target.component;
+    const load_request& wanted = *target.wanted;
+    const shape dimensions = file.index.shape_of(*target.object);
+    target.offset = component.offset;
+    target.length = component.length;
+    if (!target.is_whole()) {
+        ZTENSOR_TRY_ASSIGN(target.ranges, ranges_in(dimensions, wanted.begins, wanted.ends,
+                                                    wanted.part == load_request::part_kind::rows));
+    }
+    if (!wanted.expected.is_anything()) {
+        ZTENSOR_TRY(check_shape(dimensions, wanted.expected));
+    }
+    if (target.is_joint) {
+        return check_groups(target);
+    }
+    optional<uint64_t> elements;
+    if (const optional<dtype> to = target.to().number) {
+        if (facts(*to).category != dtype_class::floating) {
+            return fail(errc::invalid_argument, "elements can be converted to f64, f32, f16 or bf16, not to {}",
+                        {name(*to)});
+        }
+        ZTENSOR_TRY_ASSIGN(const number_source numbers,
+                           target.elements() != nullptr
+                               ? number_source::of_elements(file, *target.object, component, *to)
+                               : number_source::of_blocks(file, *target.object, *to));
+        target.numbers.emplace(numbers);
+        elements = numbers.count();
+        target.stored_element_bytes = numbers.element_bytes();
+    } else {
+        ZTENSOR_TRY_ASSIGN(elements, count_elements(file, component, target.to().request));
+        target.stored_element_bytes = target.to().request.size_bytes;
+    }
+    const bool is_raw = component.encoding == encoding::raw;
+    if (!target.is_whole()) {
+        if (!elements) {
+            return {}; // only decoding tells, and then refuses
+        }
+        if (target.numbers && (target.numbers->are_packed() || !target.numbers->are_whole_blocks(target.ranges))) {
+            target.is_joint = true;
+            target.decoded_bytes = component.decoded_length().value_or(0);
+            return check_room(count_wanted(target), target);
+        }
+        ZTENSOR_TRY_ASSIGN(const element_part part, find_part(target));
+        target.is_one_raw_run = is_raw && part.runs.count() <= 1;
+        if (target.is_one_raw_run) {
+            target.offset += part.runs.begin();
+            target.length = part.runs.count() * part.runs.run_bytes();
+        }
+        target.decoded_bytes = part.count * target.stored_element_bytes;
+        return check_room(part.count * (target.numbers ? target.numbers->numbers_per_element() : 1), target);
+    }
+    target.is_one_raw_run = target.numbers ? target.numbers->is_raw() : is_raw;
+    target.is_joint = target.numbers && target.numbers->are_packed();
+    target.is_checked = blob_check(file, component).is_wanted();
+    target.decoded_bytes = component.decoded_length().value_or(target.to().bytes.size());
+    ZTENSOR_TRY(elements ? check_room(*elements, target) : result<void>());
+    ZTENSOR_TRY(check_memory_limit(target.decoded_bytes, file.options));
+    return is_raw ? result<void>() : check_blob_limit(component.length, file.options);
+}
+
+/// The component that holds the elements, or the blocks or codes of weights that are to be converted.
+inline result<component_view> find_elements(const object_view& object, const load_target& target) {
+    if (!target.is_joint && target.to().number && target.object->format != format::dense) {
+        const result<weight_blocks> blocks = find_weight_blocks(target.file->index, *target.object);
+        return blocks ? object.component("data") : object_access::located(object, blocks.error());
+    }
+    return target.is_joint ? object.component("data") : object.data();
+}
+
+inline result<load_target> find_target(const reader& from, const load_request& wanted) {
+    ZTENSOR_TRY_ASSIGN(const object_view object, from.find(wanted.name));
+    ZTENSOR_TRY(object_access::located(object, wanted.taken));
+    load_target target;
+    target.wanted = &wanted;
+    target.file = &object_access::file_of(object);
+    if (wanted.file != nullptr && wanted.file != target.file) {
+        return object_access::located(object, fail(errc::invalid_argument, "the object is of another reader"));
+    }
+    target.file_number = from.file_of(wanted.name).value_or(0);
+    target.object = &object_access::record_of(object);
+    target.destination = wanted.destination.bytes;
+    target.is_joint = wanted.destination.number && has_group_weights(target.file->index, *target.object);
+    ZTENSOR_TRY_ASSIGN(const component_view data, find_elements(object, target));
+    target.component = &component_access::record_of(data);
+    ZTENSOR_TRY(component_access::located(data, check_target(target)));
+    return target;
+}
+
+/// Several errors as one, of the code of the first.
+[[nodiscard]] ZTENSOR_COLD inline error all_problems(const vector<error>& problems, size_t wanted,
+                                                     bool are_of_one_file) {
+    constexpr size_t most_told = 100;
+    if (problems.size() == 1) {
+        return problems.front();
+    }
+    string text = sentence("{} of {} tensors can't be loaded:", {problems.size(), wanted});
+    const char* separator = " ";
+    for (size_t i = 0; i < (std::min)(problems.size(), most_told); ++i) {
+        const error& each = problems[i];
+        text += separator;
+        text += are_of_one_file || each.path().empty() ? string() : sentence("{}: ", {in_quotes(each.path())});
+        text +=
+            each.object().empty() ? each.sentence() : sentence("{}: {}", {in_quotes(each.object()), each.sentence()});
+        separator = "; ";
+    }
+    text += problems.size() > most_told ? sentence("; and {} more", {problems.size() - most_told}) : string();
+    error all(problems.front().code(), std::move(text));
+    return (problems.front().kind() == error_kind::usage ? std::move(all).by_caller() : std::move(all))
+        .in_file(are_of_one_file ? problems.front().path() : string_view());
+}
+
+/// Everything that a plan wants, or all that is wrong with it.
+inline result<vector<load_target>> find_targets(const reader& from, const vector<load_request>& wanted) {
+    vector<load_target> targets;
+    vector<error> problems;
+    targets.reserve(wanted.size());
+    for (const load_request& each : wanted) {
+        if (each.is_optional && !from.contains(each.name)) {
+            continue;
+        }
+        result<load_target> found = find_target(from, each);
+        if (found) {
+            targets.push_back(*std::move(found));
+        } else {
+            problems.push_back(std::move(found).error());
+        }
+    }
+    if (!problems.empty()) {
+        return all_problems(problems, wanted.size(), from.files().size() == 1);
+    }
+    return targets;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
