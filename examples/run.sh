@@ -23,6 +23,7 @@ run_example load_model "$model" "$scratch/copy.zt"
 run_example save_model "$scratch/saved.zt"
 run_example inspect "$scratch/saved.zt"
 run_example engine "$scratch"
+run_example speech "$model" tests/corpus/speech/hello.wav tests/corpus/speech/hello.txt
 run_example rewrite "$model" "$scratch/rewritten.zt"
 run_example inspect "$scratch/rewritten.zt"
 run_example migrate --version 2 "$model" "$scratch/migrated.zt"
