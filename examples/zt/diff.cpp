@@ -268,7 +268,7 @@ private:
         if (!options_.compares_attributes) {
             return;
         }
-        const bool has_same_words = object.format() == twin->format();
+        const bool has_same_words = object.format().original() == twin->format().original();
         compare_attributes(has_same_words ? ztensor::attributes(object.attributes()) : without_layout(object),
                            has_same_words ? ztensor::attributes(twin->attributes()) : without_layout(*twin),
                            printable(object.name()));

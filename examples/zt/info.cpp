@@ -3,11 +3,14 @@
 #include "command.hpp"
 #include "input.hpp"
 #include "layout.hpp"
+#include "selection.hpp"
 #include "terminal.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,9 +19,12 @@ namespace zt {
 namespace {
 
 struct info_options {
-    std::string path;
+    std::vector<std::string> paths;
     std::string layout_path;
+    std::string sort_by;
+    selection selected;
     bool as_json = false;
+    bool as_tree = false;
 };
 
 void print_attributes(const ztensor::attributes_view& attributes, const std::string& of) {
@@ -33,23 +39,59 @@ void print_attributes(const ztensor::attributes_view& attributes, const std::str
     }
 }
 
-void print_objects(const ztensor::reader& file) {
-    std::vector<std::vector<std::string>> rows;
-    std::uint64_t stored = 0, decoded = 0;
-    for (const ztensor::object_view object : file) {
+/// What the files hold together.
+struct sums {
+    std::uint64_t objects = 0, parameters = 0, stored = 0, decoded = 0;
+
+    void add(const ztensor::object_view& object) {
+        ++objects;
+        parameters += object.element_count();
         for (const ztensor::component_view part : object) {
-            const bool is_alone = object.format() == ztensor::format::dense && part.role() == "data";
-            const std::string digest = printable(part.digest().text().substr(0, part.digest().text().find(':')));
-            rows.push_back({printable(object.name()) + (is_alone ? "" : " / " + printable(part.role())),
-                            printable(type_of(part)), to_string(object.shape()), human(part.stored_bytes()),
-                            part.decoded_bytes() ? human(*part.decoded_bytes()) : "?",
-                            printable(part.encoding().text()), digest.empty() ? "-" : digest,
-                            is_alone ? "" : printable(object.format().text())});
             stored += part.stored_bytes();
             decoded += part.decoded_bytes().value_or(0);
         }
     }
-    print_table({{"NAME", false, true},
+};
+
+/// The objects that were asked for, in the order that was asked for.
+std::vector<ztensor::object_view> chosen_objects(const std::vector<ztensor::reader>& files,
+                                                 const info_options& options) {
+    std::vector<ztensor::object_view> objects;
+    for (const ztensor::reader& file : files) {
+        for (const ztensor::object_view object : file) {
+            if (options.selected.takes(object)) {
+                objects.push_back(object);
+            }
+        }
+    }
+    const auto by = [&](const auto& less) { std::stable_sort(objects.begin(), objects.end(), less); };
+    if (options.sort_by == "name") {
+        by([](const auto& a, const auto& b) { return a.name() < b.name(); });
+    } else if (options.sort_by == "size") {
+        by([](const auto& a, const auto& b) { return stored_bytes_of(a) > stored_bytes_of(b); });
+    } else if (options.sort_by == "parameters") {
+        by([](const auto& a, const auto& b) { return a.element_count() > b.element_count(); });
+    }
+    return objects;
+}
+
+void print_objects(const std::vector<ztensor::object_view>& objects) {
+    std::vector<std::vector<std::string>> rows;
+    for (const ztensor::object_view& object : objects) {
+        for (const ztensor::component_view part : object) {
+            const bool is_alone = object.format() == ztensor::format::dense && part.role() == "data";
+            const std::string digest = printable(part.digest().text().substr(0, part.digest().text().find(':')));
+            const bool is_raw = part.encoding() == ztensor::encoding::raw;
+            rows.push_back({printable(object.name()) + (is_alone ? "" : " / " + printable(part.role())),
+                            printable(type_of(part)), to_string(object.shape()), human(part.stored_bytes()),
+                            is_raw                 ? "-"
+                            : part.decoded_bytes() ? human(*part.decoded_bytes())
+                                                   : "?",
+                            is_raw ? "-" : printable(part.encoding().text()), digest.empty() ? "-" : digest,
+                            is_alone ? "" : printable(object.format().text())});
+        }
+    }
+    print_table({{"NAME", false, false, true},
                  {"TYPE"},
                  {"SHAPE", false, true},
                  {"STORED", true},
@@ -58,17 +100,71 @@ void print_objects(const ztensor::reader& file) {
                  {"DIGEST"},
                  {"FORMAT", false, true}},
                 rows);
-    std::cout << '\n'
-              << cut(grouped(file.size()) + " objects, " + human(stored) + " stored, " + human(decoded) + " decoded; " +
-                         describe::generation(file) + ", file of " + human(file.file_bytes()),
-                     output_columns())
-              << '\n';
 }
 
-void print_file(const ztensor::reader& file) {
-    print_objects(file);
-    print_attributes(file.attributes(), "the file");
-    for (const ztensor::object_view object : file) {
+/// Objects by the parts of their names between dots and slashes, with what is below each.
+void print_tree(const std::vector<ztensor::object_view>& objects) {
+    std::map<std::string, sums> below; // by prefix, each of which ends with its separator
+    std::map<std::string, ztensor::object_view> leaves;
+    for (const ztensor::object_view& object : objects) {
+        const std::string name(object.name());
+        leaves.emplace(name, object);
+        for (std::size_t at = name.find_first_of("./"); at != std::string::npos;
+             at = name.find_first_of("./", at + 1)) {
+            below[name.substr(0, at + 1)].add(object);
+        }
+    }
+    std::vector<std::vector<std::string>> rows;
+    const auto indented = [](const std::string& path) {
+        const std::string own = path.substr(0, path.size() - 1);
+        const auto depth = static_cast<std::size_t>(
+            std::count_if(own.begin(), own.end(), [](char c) { return c == '.' || c == '/'; }));
+        const std::size_t last = own.find_last_of("./");
+        return std::string(2 * depth, ' ') + printable(last == std::string::npos ? path : path.substr(last + 1));
+    };
+    auto leaf = leaves.begin();
+    const auto add_leaves_before = [&](const std::string* path) {
+        for (; leaf != leaves.end() && (path == nullptr || leaf->first < *path); ++leaf) {
+            const ztensor::object_view& object = leaf->second;
+            rows.push_back({indented(leaf->first + '.').substr(0, indented(leaf->first + '.').size() - 1),
+                            to_string(object.shape()), grouped(object.element_count()),
+                            human(stored_bytes_of(object))});
+        }
+    };
+    for (const auto& [path, sum] : below) {
+        add_leaves_before(&path);
+        rows.push_back({indented(path), grouped(sum.objects) + " objects", grouped(sum.parameters), human(sum.stored)});
+    }
+    add_leaves_before(nullptr);
+    print_table({{"NAME", false, false, true}, {"SHAPE", false, true}, {"PARAMETERS", true}, {"STORED", true}}, rows);
+}
+
+void print_files(const std::vector<ztensor::reader>& files, const info_options& options) {
+    const std::vector<ztensor::object_view> objects = chosen_objects(files, options);
+    if (options.as_tree) {
+        print_tree(objects);
+    } else {
+        print_objects(objects);
+    }
+    sums all;
+    for (const ztensor::object_view& object : objects) {
+        all.add(object);
+    }
+    std::uint64_t bytes = 0;
+    for (const ztensor::reader& each : files) {
+        bytes += each.file_bytes();
+    }
+    const std::string of_files =
+        files.size() == 1 ? describe::generation(files.front()) + ", file of " : grouped(files.size()) + " files of ";
+    std::cout << '\n'
+              << cut(grouped(all.objects) + " objects, " + grouped(all.parameters) + " parameters, " +
+                         human(all.stored) + " stored, " + human(all.decoded) + " decoded; " + of_files + human(bytes),
+                     output_columns())
+              << '\n';
+    for (const ztensor::reader& each : files) {
+        print_attributes(each.attributes(), files.size() == 1 ? "the file" : path_of(each));
+    }
+    for (const ztensor::object_view& object : objects) {
         print_attributes(object.attributes(), printable(object.name()));
     }
 }
@@ -92,19 +188,19 @@ std::vector<ztensor::reader> open_noted(const std::string& path, const std::stri
     return open_inputs(path);
 }
 
-exit_code show_info(const info_options& options) {
-    const std::string note = change_note(options.path);
-    const std::vector<ztensor::reader> files = open_noted(options.path, note);
-    if (files.size() != 1 && (options.as_json || !options.layout_path.empty())) {
+exit_code show_one(const std::string& path, info_options& options) {
+    const std::string note = change_note(path);
+    const std::vector<ztensor::reader> files = open_noted(path, note);
+    const bool is_for_people = !options.as_json && options.layout_path.empty();
+    if (!is_for_people && (files.size() != 1 || options.paths.size() != 1)) {
         throw usage_error("--json and --layout are for one file");
     }
-    for (const ztensor::reader& each : files) {
-        if (files.size() != 1) {
-            std::cout << (&each == &files.front() ? "" : "\n") << emphasised(path_of(each)) << '\n';
-        }
-        if (!options.as_json && options.layout_path.empty()) {
-            print_file(each);
-        }
+    options.selected.check(files);
+    if (options.paths.size() != 1) {
+        std::cout << (path == options.paths.front() ? "" : "\n") << emphasised(printable(path)) << '\n';
+    }
+    if (is_for_people) {
+        print_files(files, options);
     }
     tell_skipped(files);
     if (!note.empty()) {
@@ -113,14 +209,19 @@ exit_code show_info(const info_options& options) {
     const ztensor::reader& file = files.front();
     if (!options.layout_path.empty()) {
         std::ofstream svg(options.layout_path, std::ios::binary);
-        svg << draw_layout(file, options.path);
+        svg << draw_layout(file, path);
         if (!svg.flush()) {
             throw std::runtime_error("can't write " + options.layout_path);
         }
-        return good;
-    }
-    if (options.as_json) {
+    } else if (options.as_json) {
         std::cout << describe::file(file).dump(1) << '\n';
+    }
+    return good;
+}
+
+exit_code show_info(info_options& options) {
+    for (const std::string& path : options.paths) {
+        show_one(path, options);
     }
     return good;
 }
@@ -131,7 +232,12 @@ void add_info(tool& to) {
     const auto options = std::make_shared<info_options>();
     CLI::App* const command = add_command(to, "info", "Show what is in a file", "info model.safetensors",
                                           [options] { return show_info(*options); });
-    command->add_option("FILE", options->path, "The file, of any format, or the folder or index of shards")->required();
+    command->add_option("FILE", options->paths, "Files of any format, or folders or indices of shards")->required();
+    options->selected.add_options(*command);
+    command->add_option("--sort", options->sort_by, "Order by name, size or parameters, the largest first")
+        ->type_name("BY")
+        ->check(CLI::IsMember({"name", "size", "parameters"}));
+    command->add_flag("--tree", options->as_tree, "What lies below each part of the names, with sums");
     CLI::Option* const json = command->add_flag("--json", options->as_json, "All of it for programs, with digests");
     command->add_option("--layout", options->layout_path, "Draw where everything lies, as a picture for a browser")
         ->type_name("FILE.svg")

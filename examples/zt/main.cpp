@@ -4,15 +4,18 @@
 #include "command.hpp"
 #include "pipe.hpp"
 #include "terminal.hpp"
+#include "texts.hpp"
 #include "wording.hpp"
 
 #include <ztensor/ztensor.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -52,6 +55,65 @@ std::vector<std::string> words_of(int argc, char** argv) {
         words.push_back(word == "--zstd" ? "--zstd=1" : word == "--digest" ? "--digest=sha256" : word);
     }
     return words;
+}
+
+/// How many letters have to be put in, left out or exchanged to make one word of the other.
+std::size_t edits_between(const std::string& a, const std::string& b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0]++;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t above = row[j + 1];
+            row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1)});
+            diagonal = above;
+        }
+    }
+    return row.back();
+}
+
+/// The word that is meant by one that there is not; "" if none is near.
+std::string nearest(const std::string& word, const std::vector<std::string>& known) {
+    std::string found;
+    std::size_t least = word.size() < 4 ? 2 : 3;
+    for (const std::string& each : known) {
+        const std::size_t edits = edits_between(word, each);
+        if (edits < least) {
+            least = edits;
+            found = each;
+        }
+    }
+    return found;
+}
+
+/// Names the command or option that was probably meant.
+void suggest(const CLI::App& app, const std::vector<std::string>& words) {
+    std::vector<std::string> known;
+    const auto tell = [&](const std::string& word) {
+        const std::string meant = nearest(word, known);
+        if (!meant.empty() && meant != word) {
+            std::cerr << "zt: did you mean \"" << meant << "\" by \"" << printable(word) << "\"?\n";
+        }
+    };
+    if (words.empty()) {
+        return;
+    }
+    const std::string& first = words.back(); // they are in the order in which they are taken
+    for (const CLI::App* each : commands_of(app)) {
+        known.push_back(each->get_name());
+    }
+    if (std::find(known.begin(), known.end(), first) == known.end()) {
+        return tell(first);
+    }
+    known.clear();
+    for (const CLI::Option* each : options_of(*app.get_subcommand(first))) {
+        known.push_back("--" + long_name(*each));
+    }
+    for (const std::string& word : words) {
+        if (word.substr(0, 2) == "--") {
+            tell(word.substr(0, word.find('=')));
+        }
+    }
 }
 
 exit_code code_for(const ztensor::error& why) {
@@ -95,8 +157,9 @@ exit_code run(const action& chosen) {
 
 void add_commands(tool& to) {
     for (const auto add :
-         {add_info, add_stats, add_verify, add_lint, add_convert, add_copy, add_merge, add_split, add_migrate, add_diff,
-          add_extract, add_append, add_remove, add_rename, add_recover, add_id, add_bench, add_completion}) {
+         {add_info,       add_stats,   add_report, add_verify,  add_lint,  add_convert,   add_copy,   add_merge,
+          add_split,      add_migrate, add_diff,   add_extract, add_print, add_append,    add_remove, add_rename,
+          add_attributes, add_recover, add_sweep,  add_id,      add_bench, add_completion}) {
         add(to);
     }
 }
@@ -118,7 +181,11 @@ int main_of(int argc, char** argv) {
     try {
         app.parse(words_of(argc, argv));
     } catch (const CLI::ParseError& failure) {
-        return app.exit(failure) == 0 ? good : usage;
+        if (app.exit(failure) == 0) {
+            return good;
+        }
+        suggest(app, words_of(argc, argv));
+        return usage;
     }
     if (asks_for_version || asks_for_man_page) {
         return run([&] {

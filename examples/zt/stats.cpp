@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "stats.hpp"
 #include "command.hpp"
 #include "input.hpp"
 #include "numbers.hpp"
@@ -6,13 +7,11 @@
 #include "terminal.hpp"
 #include "wording.hpp"
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,21 +19,6 @@
 
 namespace zt {
 namespace {
-
-constexpr std::size_t histogram_bars = 16;
-
-struct number_stats {
-    std::uint64_t count = 0;
-    std::uint64_t not_numbers = 0;
-    std::uint64_t infinite = 0;
-    double least = std::numeric_limits<double>::infinity(); ///< of the finite ones, as all that follows
-    double most = -std::numeric_limits<double>::infinity();
-    double mean = 0;
-    double deviation = 0;
-    std::array<std::uint64_t, histogram_bars> bars{};
-
-    [[nodiscard]] std::uint64_t finite() const { return count - not_numbers - infinite; }
-};
 
 /// The values of a sparse object of 0.1, which lie among its indices.
 std::optional<number_stream> in_one_blob(const ztensor::object_view& object) {
@@ -100,6 +84,7 @@ void add_number(number_stats& to, double number) {
     } else if (std::isinf(number)) {
         ++to.infinite;
     } else {
+        to.zeros += number == 0 ? 1 : 0;
         to.least = std::min(to.least, number);
         to.most = std::max(to.most, number);
     }
@@ -130,6 +115,8 @@ private:
     double squares_ = 0;
 };
 
+} // namespace
+
 ztensor::result<number_stats> stats_of(const ztensor::object_view& object) {
     number_stats stats;
     ztensor::result<void> done = for_each_number(object, [&](double number) { add_number(stats, number); });
@@ -152,6 +139,8 @@ ztensor::result<number_stats> stats_of(const ztensor::object_view& object) {
     stats.deviation = moments.deviation();
     return done ? ztensor::result<number_stats>(stats) : done.error();
 }
+
+namespace {
 
 std::string number_text(double number) {
     char text[32];

@@ -57,13 +57,19 @@ std::vector<std::size_t> fitted_widths(const std::vector<column>& columns,
         total += width + (i == 0 ? 0 : gap);
     }
     const std::size_t room = output_columns();
-    while (room != 0 && total > room) {
+    const auto widest_of = [&](bool names) {
         std::size_t widest = columns.size();
         for (std::size_t i = 0; i < columns.size(); ++i) {
-            if (columns[i].is_cut && widths[i] > least && (widest == columns.size() || widths[i] > widths[widest])) {
+            const bool gives_way = names ? columns[i].is_name : columns[i].is_cut;
+            if (gives_way && widths[i] > least && (widest == columns.size() || widths[i] > widths[widest])) {
                 widest = i;
             }
         }
+        return widest;
+    };
+    while (room != 0 && total > room) {
+        const std::size_t other = widest_of(false);
+        const std::size_t widest = other != columns.size() ? other : widest_of(true);
         if (widest == columns.size()) {
             break;
         }
@@ -71,6 +77,20 @@ std::vector<std::size_t> fitted_widths(const std::vector<column>& columns,
         --total;
     }
     return widths;
+}
+
+/// Columns that say something in some row, and what the rows say in them.
+void leave_out_empty(std::vector<column>& columns, std::vector<std::vector<std::string>>& rows) {
+    for (std::size_t i = columns.size(); i-- != 0;) {
+        const bool is_empty =
+            std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row[i].empty() || row[i] == "-"; });
+        if (is_empty && !rows.empty()) {
+            columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(i));
+            for (auto& row : rows) {
+                row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
+            }
+        }
+    }
 }
 
 std::string padded(const std::string& text, std::size_t width, bool is_number) {
@@ -136,6 +156,15 @@ std::string cut(const std::string& text, std::size_t columns) {
     return columns <= dots ? text.substr(0, columns) : text.substr(0, columns - dots) + "...";
 }
 
+std::string cut_in_the_middle(const std::string& text, std::size_t columns) {
+    constexpr std::size_t dots = 3;
+    if (columns == 0 || text.size() <= columns || columns < 3 * dots) {
+        return cut(text, columns);
+    }
+    const std::size_t behind = (columns - dots) / 2; // the end of a name says more than its middle
+    return text.substr(0, columns - dots - behind) + "..." + text.substr(text.size() - behind);
+}
+
 std::size_t output_columns() {
     if (!is_terminal(stdout)) {
         return 0;
@@ -168,12 +197,17 @@ bool shows_unicode() {
     return false;
 }
 
-void print_table(const std::vector<column>& columns, const std::vector<std::vector<std::string>>& rows) {
+void print_table(const std::vector<column>& all_columns, const std::vector<std::vector<std::string>>& all_rows) {
+    std::vector<column> columns = all_columns;
+    std::vector<std::vector<std::string>> rows = all_rows;
+    leave_out_empty(columns, rows);
     const std::vector<std::size_t> widths = fitted_widths(columns, rows);
     const auto line_of = [&](const auto& text_of) {
         std::string line;
         for (std::size_t i = 0; i < columns.size(); ++i) {
-            line += (i == 0 ? "" : "  ") + padded(cut(text_of(i), widths[i]), widths[i], columns[i].is_number);
+            const std::string text =
+                columns[i].is_name ? cut_in_the_middle(text_of(i), widths[i]) : cut(text_of(i), widths[i]);
+            line += (i == 0 ? "" : "  ") + padded(text, widths[i], columns[i].is_number);
         }
         line.erase(line.find_last_not_of(' ') + 1);
         return cut(line, output_columns());

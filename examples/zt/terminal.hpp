@@ -27,8 +27,9 @@ std::uint64_t parse_size(const std::string& text);
 
 /// Names come from files: whatever is not printable ASCII is shown as it is escaped in JSON.
 std::string printable(std::string_view text);
-/// At most so many columns, with "..." where something was cut. 0: all of it.
+/// At most so many columns, with "..." where something was cut: the end, or of names the middle. 0: all of it.
 std::string cut(const std::string& text, std::size_t columns);
+std::string cut_in_the_middle(const std::string& text, std::size_t columns);
 
 /// Columns of the terminal that the standard output is, 0 if it is none: then nothing is cut.
 std::size_t output_columns();
@@ -41,9 +42,10 @@ struct column {
     std::string title;
     bool is_number = false; ///< put at the right
     bool is_cut = false;    ///< the widest of these gives way first where the terminal is narrow
+    bool is_name = false;   ///< gives way after all others, in the middle
 };
 
-/// Rows of as many texts as there are columns.
+/// Rows of as many texts as there are columns. A column in which all are "" or "-" is left out.
 void print_table(const std::vector<column>& columns, const std::vector<std::vector<std::string>>& rows);
 
 /// How far something is, on the standard error: only on a terminal, and only once it takes more than a second.

@@ -15,7 +15,7 @@ struct wording {
 
 /// Longer ones first. tests/tool/test_tool.py looks for every name of C++ in the sentences of the library here.
 constexpr wording wordings[] = {
-    {"<ztensor/hdf5.hpp> reads it through libhdf5: by open_hdf5(), or by open_any() with read_options::hdf5()",
+    {"<ztensor/hdf5.hpp> reads it through libhdf5: by open_hdf5(), or by open_any() with read_options::importer()",
      "zt reads it where it is built with libhdf5, as this one is not"},
     {". If they have other names there, read_options::shards(shard_lookup::by_digest) finds them by what they hold",
      ""},

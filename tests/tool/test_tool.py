@@ -23,7 +23,7 @@ CORPUS = pathlib.Path(__file__).resolve().parent.parent / "corpus"
 GOLDEN = CORPUS / "golden"
 MODEL = GOLDEN / "silero-vad-16k.zt"
 GOOD, BAD, USAGE, REFUSED = 0, 1, 2, 3
-COMMANDS = ("info stats verify lint convert copy merge split migrate diff extract append remove rename recover id bench "
+COMMANDS = ("info stats report verify lint convert copy merge split migrate diff extract print append remove rename attributes recover sweep id bench "
             "completion").split()
 ZT = []
 
@@ -216,13 +216,96 @@ class ToolTest(unittest.TestCase):
     def test_info_lists_objects_attributes_and_sums(self):
         out = run("info", self.small())
         lines = out.splitlines()
-        self.assertEqual(lines[0].split(), "NAME TYPE SHAPE STORED DECODED ENCODING DIGEST FORMAT".split())
-        self.assertEqual(lines[1].split(), "a.weight f32 [2, 2] 16 B 16 B raw -".split())
-        self.assertIn("3 objects, 28 B stored, 28 B decoded; safetensors", out)
+        self.assertEqual(lines[0].split(), "NAME TYPE SHAPE STORED".split(), "columns that say nothing are left out")
+        self.assertEqual(lines[1].split(), "a.weight f32 [2, 2] 16 B".split())
+        self.assertIn("3 objects, 7 parameters, 28 B stored, 28 B decoded; safetensors", out)
         self.assertIn('  format: "pt"', out)
-        sizes = [line.index(" B ") for line in lines[1:4]]
+        sizes = [len(line) for line in lines[1:4]]
         self.assertEqual(len(set(sizes)), 1, "numbers stand below each other")
         self.assertNotIn("\x1b", out)
+
+    def test_info_takes_what_is_chosen_in_the_order_that_is_asked_for(self):
+        small = self.small()
+        names = lambda *words: [line.split()[0] for line in run("info", *words, small).split("\n\n")[0].splitlines()[1:]]
+        self.assertEqual(names("--sort", "name"), ["a.bias", "a.weight", "steps"])
+        self.assertEqual(names("--sort", "size"), ["a.weight", "steps", "a.bias"])
+        self.assertEqual(names("--sort", "parameters"), ["a.weight", "a.bias", "steps"])
+        self.assertEqual(names("--only", "a.*"), ["a.weight", "a.bias"])
+        self.assertEqual(names("--exclude", "a.*"), ["steps"])
+        run("info", "--only", "none", small, code=USAGE)
+        tree = run("info", "--tree", small).splitlines()
+        self.assertEqual(tree[0].split(), "NAME SHAPE PARAMETERS STORED".split())
+        self.assertEqual([line.split() for line in tree[1:5]],
+                         ["a. 2 objects 6 20 B".split(), "bias [2] 2 4 B".split(), "weight [2, 2] 4 16 B".split(),
+                          "steps [] 1 8 B".split()])
+        both = run("info", small, MODEL)
+        self.assertIn(str(small), both)
+        self.assertIn("3 objects", both)
+        self.assertIn("15 objects", both)
+
+    def report(self, *words):
+        run("report", *words, "-o", self.dir / "r.html")
+        page = (self.dir / "r.html").read_text("utf-8")
+        block = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL).group(1)
+        self.assertNotRegex(page, r"(?:src|href)=|https?://(?!www\.w3\.org)|@import|url\(", "nothing comes from elsewhere")
+        return json.loads(block)
+
+    def test_report_is_one_page_with_all_that_is_in_a_file(self):
+        found = self.report(self.small())
+        self.assertEqual([each["name"] for each in found["tensors"]], ["a.weight", "a.bias", "steps"])
+        weight = found["tensors"][0]
+        self.assertEqual((weight["min"], weight["max"], weight["mean"], weight["zeros"], sum(weight["bars"])), (1, 4, 2.5, 0, 4))
+        self.assertEqual((weight["shape"], weight["type"], weight["stored"]), ([2, 2], "f32", 16))
+        self.assertEqual(found["attributes"], {"format": "pt"})
+        self.assertIn("<svg", found["layout"])
+        self.assertNotIn("bars", self.report("--no-stats", self.small())["tensors"][0])
+        run("convert", self.small(), self.dir / "a.zt")
+        self.assertTrue(any("missing_digest" in each for each in self.report(self.dir / "a.zt")["lint"]))
+        hostile = self.file("h.safetensors", safetensors([("</script><b>\u2028", "F32", [2], struct.pack("<2f", float("nan"), float("-inf")))]))
+        odd = self.report(hostile)["tensors"][0]
+        self.assertEqual((odd["name"], odd["nan"], odd["infinite"]), ("</script><b>\u2028", 1, 1))
+
+    def test_print_shows_numbers_of_a_part(self):
+        small = self.small()
+        self.assertEqual(run("print", small, "a.weight"), "a.weight [2, 2] f32\n1 2\n3 4\n")
+        self.assertEqual(run("print", small, "a.weight", "1"), "a.weight [1, 2] f32\n3 4\n")
+        self.assertEqual(run("print", small, "a.weight", ":,1:2"), "a.weight [2, 1] f32\n2\n4\n")
+        self.assertEqual(run("print", small, "steps"), "steps [] i64\n7\n")
+        self.assertEqual(run("print", small, "a.bias", "0:0"), "a.bias [0] f16\n")
+        for words in (["a.weight", "2"], ["a.weight", "x"], ["a.weight", "0,0,0"], ["none"]):
+            run("print", small, *words, code=USAGE if words[-1] not in ("2",) else BAD)
+        run("print", MODEL, "stft_conv.weight", code=USAGE)
+        self.assertIn("give a slice", run.errors)
+        self.assertEqual(len(run("print", MODEL, "stft_conv.weight", "0:2").splitlines()), 3)
+        self.assertEqual(run("print", self.file("big.safetensors", safetensors(
+            [("i", "I64", [1], struct.pack("<q", 2**53 + 1))])), "i").splitlines()[1], str(2**53 + 1))
+
+    def test_attributes_are_shown_set_and_removed(self):
+        path = self.dir / "a.zt"
+        run("convert", self.small(), path)
+        self.assertEqual(json.loads(run("attributes", path)), {"format": "pt"})
+        run("attributes", "--set", "license=MIT", "--set", "layers=12", "--remove", "format", path)
+        self.assertEqual(json.loads(run("attributes", path)), {"license": "MIT", "layers": 12})
+        run("attributes", "--set", 'unit={"of": ["mV"]}', path, "steps")
+        self.assertEqual(json.loads(run("attributes", path, "steps")), {"unit": {"of": ["mV"]}})
+        self.assertEqual(json.loads(run("attributes", path)), {"license": "MIT", "layers": 12})
+        run("attributes", "--set", "novalue", path, code=USAGE)
+        run("attributes", path, "none", code=USAGE)
+
+    def test_sweep_removes_what_writers_left(self):
+        (self.dir / ".ztensor-0123456789abcdef.tmp").write_bytes(b"x")
+        self.assertIn("0 temporary files", run("sweep", self.dir))
+        os.utime(self.dir / ".ztensor-0123456789abcdef.tmp", (0, 0))
+        self.assertIn("1 temporary files", run("sweep", self.dir))
+        self.assertEqual(list(self.dir.iterdir()), [])
+
+    def test_wrong_words_are_answered_with_the_nearest_right_one(self):
+        run("inof", MODEL, code=USAGE)
+        self.assertIn('did you mean "info" by "inof"?', run.errors)
+        run("info", "--tre", MODEL, code=USAGE)
+        self.assertIn('did you mean "--tree" by "--tre"?', run.errors)
+        run("frobnicate", code=USAGE)
+        self.assertNotIn("did you mean", run.errors)
 
     def test_info_json_is_the_description_of_the_golden_files(self):
         for name in ("v1.2-dense", "v1.2-sparse-csr", "v0.1-big-endian", "v1.2-quantized-group"):
@@ -241,7 +324,7 @@ class ToolTest(unittest.TestCase):
             self.assertIn("\x1b[1m", out)
             plain = re.sub(r"\x1b\[\d*m", "", out)
             self.assertLessEqual(max(map(len, plain.splitlines())), columns)
-            self.assertIn("xx...", plain)
+            self.assertIn("xx...xx", plain, "of a name the middle is cut")
             self.assertIn("STORED", plain)
             self.assertNotIn("\x1b", on_terminal(columns, "info", long, env={"NO_COLOR": "1"}))
         self.assertLessEqual(max(map(len, re.sub(r"\x1b\[\d*m", "", on_terminal(20, "info", long)).splitlines())), 20)
@@ -563,12 +646,12 @@ class ToolTest(unittest.TestCase):
     def test_every_command_takes_a_folder_or_an_index_or_says_that_it_takes_one_file(self):
         folder, other, out = self.parts(), self.dir / "other.zt", self.dir / "out.zt"
         given = {"append": [other], "extract": ["a1", self.dir / "out.npy"], "remove": ["a0"], "rename": ["a0=b"],
-                 "split": [self.dir / "shards"], "convert": [out], "copy": [out], "migrate": [out]}
+                 "print": ["a1"], "report": ["-o", self.dir / "r.html"], "split": [self.dir / "shards"], "convert": [out], "copy": [out], "migrate": [out]}
         one_file = {"remove", "rename", "recover", "id"}
         for path in (folder, self.index_of(folder)):
             run("convert", MODEL, other)
             for command in COMMANDS:
-                if command == "completion":  # which takes none
+                if command in ("completion", "sweep"):  # which take none
                     continue
                 words = [path, *given.get(command, [])]
                 words = {"diff": [path, folder], "merge": [out, path], "append": [other, path]}.get(command, words)
@@ -698,7 +781,8 @@ class ToolTest(unittest.TestCase):
             self.assertEqual(run("diff", MODEL, where), "")
             run("verify", where)
             self.assertIn("\n", run("stats", where))
-            self.assertEqual(run("info", where).count(" objects, "), len(files))
+            self.assertEqual(run("info", where).count(" objects, "), 1, "one table for all")
+            self.assertIn(f"; {len(files)} files of ", run("info", where))
         run("convert", shards, self.dir / "x.safetensors", code=USAGE)
         run("convert", shards, self.dir / "x.zt")
         run("merge", self.dir / "y.zt", *sorted(shards.glob("*.zt")))
@@ -840,8 +924,9 @@ class ToolTest(unittest.TestCase):
                  ["diff", pipe, pipe], ["convert", pipe, out], ["copy", pipe, out], ["migrate", pipe, out],
                  ["merge", out, pipe], ["split", pipe, self.dir / "shards"], ["extract", pipe, "model", self.dir / "x.npy"],
                  ["append", other, pipe], ["lint", pipe], ["id", pipe], ["append", pipe, other], ["remove", pipe, "model"],
-                 ["rename", pipe, "model=x"], ["recover", pipe]]
-        self.assertEqual({words[0] for words in table} | {"completion"}, set(COMMANDS))
+                 ["rename", pipe, "model=x"], ["recover", pipe], ["print", pipe, "model"], ["attributes", pipe],
+                 ["report", pipe, "-o", self.dir / "r.html"]]
+        self.assertEqual({words[0] for words in table} | {"completion", "sweep"}, set(COMMANDS))
         changes = [["append", pipe, other], ["remove", pipe, "model"], ["rename", pipe, "model=x"], ["recover", pipe]]
         for words in table:
             with self.subTest(words=words):

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "../describe.hpp"
+#include "command.hpp"
+#include "input.hpp"
+#include "layout.hpp"
+#include "report_page.hpp"
+#include "stats.hpp"
+#include "terminal.hpp"
+#include "wording.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zt {
+namespace {
+
+using nlohmann::json;
+
+struct report_options {
+    std::string path;
+    std::string out;
+    bool has_stats = true;
+};
+
+/// Names and words of files, which need not be UTF-8.
+std::string as_utf8(std::string_view text) {
+    return json::parse(json(text).dump(-1, ' ', true, json::error_handler_t::replace)).get<std::string>();
+}
+
+json number_of(double number) {
+    return std::isfinite(number) ? json(number) : json(std::isnan(number) ? "NaN" : number < 0 ? "-inf" : "inf");
+}
+
+json attributes_of(const ztensor::attributes_view& attributes) {
+    const auto values = ztensor::to_json(attributes);
+    return attributes.empty() ? json() : values ? *values : json(as_utf8(values.error().what()));
+}
+
+void add_numbers(json& row, const ztensor::object_view& object) {
+    const auto stats = stats_of(object);
+    if (!stats) {
+        row["why"] = as_utf8(in_words_of_zt(std::string(stats.error().sentence())));
+        return;
+    }
+    if (stats->finite() != 0) {
+        row["min"] = number_of(stats->least);
+        row["max"] = number_of(stats->most);
+        row["mean"] = number_of(stats->mean);
+        row["deviation"] = number_of(stats->deviation);
+        row["bars"] = stats->bars;
+    }
+    row["zeros"] = stats->count == 0 ? 0.0 : static_cast<double>(stats->zeros) / static_cast<double>(stats->count);
+    row["nan"] = stats->not_numbers;
+    row["infinite"] = stats->infinite;
+}
+
+json row_of(const ztensor::object_view& object, bool has_stats) {
+    std::string types, encodings, digests;
+    const auto add = [](std::string& list, std::string_view word) {
+        const std::string text = as_utf8(word);
+        if (!text.empty() && list.find(text) == std::string::npos) {
+            list += (list.empty() ? "" : ", ") + text;
+        }
+    };
+    std::uint64_t decoded = 0, offset = 0;
+    bool is_known = true;
+    for (const ztensor::component_view part : object) {
+        add(types, type_of(part));
+        add(encodings, part.encoding().text());
+        add(digests, part.digest().algorithm().text());
+        decoded += part.decoded_bytes().value_or(0);
+        is_known = is_known && part.decoded_bytes().has_value();
+        offset = offset == 0 ? part.offset() : std::min(offset, part.offset());
+    }
+    json row = {{"name", as_utf8(object.name())},
+                {"type", types},
+                {"format", as_utf8(object.format().text())},
+                {"shape", object.shape()},
+                {"parameters", object.element_count()},
+                {"stored", stored_bytes_of(object)},
+                {"decoded", is_known ? json(decoded) : json()},
+                {"encoding", encodings},
+                {"digest", digests},
+                {"offset", offset},
+                {"attributes", attributes_of(object.attributes())}};
+    if (has_stats) {
+        add_numbers(row, object);
+    }
+    return row;
+}
+
+json content_of(const std::vector<ztensor::reader>& files, const report_options& options) {
+    std::uint64_t objects = 0, parameters = 0, stored = 0, bytes = 0, done = 0;
+    for (const ztensor::reader& file : files) {
+        objects += file.size();
+        bytes += file.file_bytes();
+        for (const ztensor::object_view object : file) {
+            parameters += object.element_count();
+            stored += stored_bytes_of(object);
+        }
+    }
+    json tensors = json::array(), findings = json::array();
+    progress_line progress;
+    for (const ztensor::reader& file : files) {
+        for (const ztensor::object_view object : file) {
+            progress.show(done, stored, object.name());
+            tensors.push_back(row_of(object, options.has_stats));
+            done += stored_bytes_of(object);
+        }
+        if (const auto odd = ztensor::lint(file)) {
+            for (const ztensor::lint_finding& each : *odd) {
+                findings.push_back(std::string(ztensor::name(each.kind)) + ": " + as_utf8(each.object) +
+                                   (each.object.empty() ? "" : ": ") + as_utf8(each.sentence));
+            }
+        }
+        for (const ztensor::skipped_item& each : file.skipped()) {
+            findings.push_back("skipped: " + as_utf8(each.name) + ": " + as_utf8(each.why));
+        }
+    }
+    const ztensor::reader& first = files.front();
+    const std::string kind = first.container() == ztensor::container_kind::zt ? "zTensor " : "";
+    return {{"title", as_utf8(options.path)},
+            {"kind",
+             kind + describe::generation(first) + (files.size() == 1 ? "" : ", " + grouped(files.size()) + " files")},
+            {"summary",
+             json::array({json::array({"Tensors", grouped(objects)}), json::array({"Parameters", grouped(parameters)}),
+                          json::array({"Stored", human(stored)}),
+                          json::array({files.size() == 1 ? "File" : "Files", human(bytes)})})},
+            {"tensors", tensors},
+            {"lint", findings},
+            {"layout", files.size() == 1 ? json(draw_layout(first, options.path)) : json()},
+            {"attributes", files.size() == 1 ? attributes_of(first.attributes()) : json()}};
+}
+
+/// In ASCII, and without anything that HTML would take for the end of the script.
+std::string embedded(const json& content) {
+    std::string text = content.dump(-1, ' ', true, json::error_handler_t::replace);
+    for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at)) {
+        text.replace(at, 1, "\\u003c");
+    }
+    return text;
+}
+
+exit_code write_report(const report_options& options) {
+    const std::vector<ztensor::reader> files = open_inputs(options.path);
+    tell_skipped(files);
+    const std::string content = embedded(content_of(files, options));
+    std::ofstream out(options.out, std::ios::binary);
+    out << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+           "content=\"width=device-width\"><title>zt report</title><style>"
+        << report_style << "</style></head><body>" << report_frame << "<script type=\"application/json\" id=\"data\">"
+        << content << "</script>\n<script>" << report_script << "</script></body></html>\n";
+    if (!out.flush()) {
+        throw std::runtime_error("can't write " + options.out);
+    }
+    return good;
+}
+
+} // namespace
+
+void add_report(tool& to) {
+    const auto options = std::make_shared<report_options>();
+    CLI::App* const command =
+        add_command(to, "report", "Write a page for a browser: tensors, histograms, layout, findings",
+                    "report model.safetensors -o report.html", [options] { return write_report(*options); });
+    command->add_option("FILE", options->path, "The file, of any format, or the folder or index of shards")->required();
+    command->add_option("-o,--output", options->out, "The page to write")->type_name("FILE.html")->required();
+    command->add_flag("!--no-stats", options->has_stats, "Without histograms: no tensor is read");
+}
+
+} // namespace zt
