@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Writes every ```cpp block of a Markdown file as a program and prints what to run.
+"""Writes every ```cpp block of Markdown files as a program and prints what to run.
 
-usage: readme_blocks.py README.md OUTPUT_FOLDER
+usage: readme_blocks.py OUTPUT_FOLDER FILE.md...
 
-A block with a main function is a program of its own, LINE. The others are fragments, which have the whole library and
-some standard headers to begin with: each is a function of the program FRAGMENTS, printed as FRAGMENTS/LINE, where LINE
-is the argument that runs it. `<!-- continue -->` above a block appends it to the block before.
+A block with a main function is a program of its own, NAME, which is the file's name and the line. The others are fragments,
+which have the whole library and some standard headers to begin with: each is a function of the program FRAGMENTS, printed
+as FRAGMENTS/NAME, where NAME is the argument that runs it. `<!-- continue -->` above a block appends it to the block before.
 """
 
 import pathlib
@@ -13,11 +13,12 @@ import re
 import sys
 
 HAS_MAIN = re.compile(r"^int main\(", re.MULTILINE)
-PRELUDE = "#include <ztensor/import.hpp>\n#include <ztensor/import.hpp>\n#include <ztensor/reader_set.hpp>\n" \
-    "#include <ztensor/ztensor.hpp>\n#include <iostream>\n#include <string>\n#include <vector>\n"
+PRELUDE = "#include <ztensor/import.hpp>\n#include <ztensor/ztensor.hpp>\n" \
+    "#include <algorithm>\n#include <iostream>\n#include <memory>\n#include <string>\n#include <vector>\n"
 
 
-def find_blocks(lines):
+
+def find_blocks(name, lines):
     """A list of blocks; a block is a list of (line number, text)."""
     blocks = []
     inside = continues = False
@@ -33,12 +34,12 @@ def find_blocks(lines):
             if not continues:
                 blocks.append([])
             elif not blocks:
-                sys.exit(f"line {number}: nothing to continue")
+                sys.exit(f"{name}, line {number}: nothing to continue")
             continues = False
         elif line.strip():
             continues = False
     if inside:
-        sys.exit("the last block does not end")
+        sys.exit(f"{name}: the last block does not end")
     return blocks
 
 
@@ -57,14 +58,14 @@ def has_main(block):
     return HAS_MAIN.search("\n".join(line for _, line in block))
 
 
-def fragments_program(fragments, readme):
-    """One function of each fragment, all includes before them; `fragments` are pairs of name and block."""
+def fragments_program(fragments):
+    """One function of each fragment, all includes before them; `fragments` are triples of name, block and file."""
     includes, functions, calls = [], [], []
-    for name, block in fragments:
+    for name, block, path in fragments:
         own_includes = [item for item in block if item[1].startswith("#include")]
         statements = [item for item in block if item not in own_includes]
-        includes.append(numbered(own_includes, readme))
-        functions.append(f"static void {name}() {{\n{numbered(statements, readme)}}}\n")
+        includes.append(numbered(own_includes, path))
+        functions.append(f"static void {name}() {{\n{numbered(statements, path)}}}\n")
         calls.append(f'    if (name == "{name}") {{\n        return {name}(), 0;\n    }}\n')
     return (f"{PRELUDE}{''.join(includes)}{''.join(functions)}int main(int count, char** arguments) {{\n"
             f"    const std::string name = count == 2 ? arguments[1] : std::string();\n{''.join(calls)}    return 1;\n}}\n")
@@ -76,19 +77,20 @@ def write_if_changed(path, text):
 
 
 def main():
-    readme, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     names, fragments = [], []
-    for block in find_blocks(readme.read_text(encoding="utf-8").splitlines()):
-        name = f"line_{block[0][0]}"
-        if has_main(block):
-            write_if_changed(folder / f"{name}.cpp", numbered(block, readme.as_posix()))
-            names.append(name)
-        else:
-            fragments.append((name, block))
+    for path in map(pathlib.Path, sys.argv[2:]):
+        for block in find_blocks(path.name, path.read_text(encoding="utf-8").splitlines()):
+            name = f"{path.stem.lower()}_{block[0][0]}"
+            if has_main(block):
+                write_if_changed(folder / f"{name}.cpp", numbered(block, path.as_posix()))
+                names.append(name)
+            else:
+                fragments.append((name, block, path.as_posix()))
     if fragments:
-        write_if_changed(folder / "fragments.cpp", fragments_program(fragments, readme.as_posix()))
-    print(" ".join(names + [f"fragments/{name}" for name, _ in fragments]))
+        write_if_changed(folder / "fragments.cpp", fragments_program(fragments))
+    print(" ".join(names + [f"fragments/{name}" for name, _, _ in fragments]))
 
 
 main()
