@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import xml.etree.ElementTree
 import zipfile
@@ -94,19 +95,17 @@ def on_terminal(columns, *words, env=None):
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = dict(os.environ, TERM="xterm", LC_ALL="C", **(env or {}))
     process = subprocess.Popen([*ZT, *map(str, words)], stdin=child, stdout=child, stderr=child, env=environment)
-    os.close(child)
+    # What was printed may be lost when the last holder of the other end closes it, so that end stays open until a mark
+    # behind everything printed was read.
+    mark = b"\x04end"
+    threading.Thread(target=lambda: (process.wait(), os.write(child, mark))).start()
     out = b""
-    while True:
-        try:
-            piece = os.read(parent, 65536)
-        except OSError:  # Linux says so when the other end is closed
-            break
-        if not piece:
-            break
-        out += piece
+    while not out.endswith(mark):
+        out += os.read(parent, 65536)
     os.close(parent)
+    os.close(child)
     assert process.wait() == GOOD
-    return out.decode().replace("\r\n", "\n")
+    return out[:-len(mark)].decode().replace("\r\n", "\n")
 
 
 def damaged(path, to):
