@@ -8,9 +8,9 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/attributes.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/error.hpp>
-#include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_view.hpp>
+#include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 ZTENSOR_EXPORT_END

@@ -4,7 +4,6 @@
 #include "export.hpp"
 
 ZTENSOR_EXPORT_BEGIN
-#include <ztensor/component_view.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>

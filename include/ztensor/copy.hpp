@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From one file to another, of any generation to any that can hold it. Blobs are copied as they are stored wherever
+// From one file to another, of any version to any that can hold it. Blobs are copied as they are stored wherever
 // nothing about them changes. SPEC.md section 8 and section 10.
 #ifndef ZTENSOR_COPY_HPP
 #define ZTENSOR_COPY_HPP

@@ -48,7 +48,7 @@ enum class errc : std::uint8_t {
     file_too_small,         ///< empty, or too short for anything
     bad_magic,              ///< starts with nothing that is known
     foreign_file,           ///< recognised as another format: pickle, safetensors, GGUF, HTML, ...
-    unsupported_container,  ///< zTensor of a generation that this library does not read
+    unsupported_container,  ///< zTensor of a version that this library does not read
     truncated,              ///< starts as a .zt file and lacks its footer: cut off, or bytes appended
     manifest_empty,         ///< the footer gives a manifest of 0 bytes
     manifest_too_large,     ///< larger than read_options::max_manifest_bytes

@@ -140,7 +140,7 @@ enum class version : std::uint8_t { v0_1, v1_0, v1_1, v1_2, v2 };
     return names[static_cast<std::size_t>(id)];
 }
 
-/// What kind of file was opened: of .zt every generation, and the formats of others that open_any() reads. SPEC.md
+/// What kind of file was opened: of .zt every version, and the formats of others that open_any() reads. SPEC.md
 /// section 9. A Keras archive counts as what is in it, hdf5.
 enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, onnx, hdf5 };
 

@@ -5,7 +5,6 @@
 #ifndef ZTENSOR_PIECES_HPP
 #define ZTENSOR_PIECES_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>

@@ -5,7 +5,6 @@
 #ifndef ZTENSOR_QUANTIZED_HPP
 #define ZTENSOR_QUANTIZED_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/format.hpp>
 #include <ztensor/object_view.hpp>

@@ -171,9 +171,17 @@ public:
     /// asked. What is loaded is checked against its digest; what is borrowed is not. Never converts. Errors: as read().
     template <class T>
     result<tensor<T>> acquire(const expected_shape& expected = expected_shape::anything()) const {
+        constexpr detail::element_request request = detail::element_request_of<T>();
         tensor<T> made;
         ZTENSOR_TRY(self().check_shape(expected));
-        ZTENSOR_TRY(self().acquire_elements(detail::element_request_of<T>(), memory_of(made.owned_), made.facts_));
+        ZTENSOR_TRY(self().describe(made.facts_));
+        if (made.facts_.may_be_borrowed && !request.is_bool) {
+            if (const result<bytes_view> elements = self().view_elements(request)) {
+                made.borrow(*elements);
+                return made;
+            }
+        }
+        ZTENSOR_TRY(self().read_elements(request, memory_of(made.owned_)));
         made.complete_shape();
         return made;
     }

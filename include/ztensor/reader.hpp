@@ -7,7 +7,6 @@
 #define ZTENSOR_READER_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/format.hpp>

@@ -25,6 +25,7 @@ struct acquired {
     bytes_view borrowed; ///< the elements in the file, where is_borrowed
     std::shared_ptr<const void> file;
     bool has_shape = false;
+    bool may_be_borrowed = false; ///< the file's bytes stay as they are
     bool is_borrowed = false;
     bool is_verified = false;
 };
@@ -76,6 +77,12 @@ private:
     template <class Derived>
     friend class readable;
 
+    void borrow(bytes_view elements) noexcept {
+        facts_.borrowed = elements;
+        facts_.is_borrowed = true;
+        facts_.is_verified = false;
+        complete_shape();
+    }
     /// A component that is not the elements of a dense object has one dimension.
     void complete_shape() noexcept {
         if (!facts_.has_shape) {

@@ -5,7 +5,6 @@
 #ifndef ZTENSOR_VISIT_HPP
 #define ZTENSOR_VISIT_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>

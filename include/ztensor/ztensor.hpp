@@ -17,7 +17,6 @@
 #include <ztensor/result.hpp>
 
 #include <ztensor/dtype.hpp>
-#include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/format.hpp>
@@ -31,7 +30,6 @@
 #include <ztensor/readable.hpp>
 #include <ztensor/tensor.hpp>
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>
 

@@ -22,16 +22,18 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DETAIL = PROJECT / "include" / "ztensor" / "detail"
 EARLIER = [
-    "index/frame", "cbor/cursor", "index/parser", "index/parse_0_1", "index/parse_1", "index/rules", "index/part_rules",
+    "index/frame", "cbor/cursor", "index/parser", "index/parse_1", "index/rules", "index/part_rules",
     "index/record_template", "index/scan", "index/layouts",
 ]
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
     "index/parse_2", "read/convert", "read/siblings", "codec/digests",
+    # the model, and parts of what it describes
+    "index/model", "index/names", "read/parts", "read/weights",
     # files of other formats
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
     "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors_definitions",
-    "import/shared", "import/strided", "import/onnx_tensor", "import/model_folders",
+    "import/shared", "import/strided", "import/onnx_tensor", "import/folder_definitions",
 ]
 HEADERS = EARLIER + LATER
 # Topics of tests that run first, by header; then those that take no time, and then the others that are about reading.
@@ -39,8 +41,7 @@ FIRST = {
     "index/frame": "footer foreign_files corpus_2 version_2",
     "cbor/cursor": "attributes refused_fields cursor deterministic corpus_2",
     "index/parser": "generations templates chunked_text refused_fields",
-    "index/parse_0_1": "generations unlike_objects old_indices",
-    "index/parse_1": "generations templates unlike_objects",
+    "index/parse_1": "generations templates unlike_objects old_indices",
     "index/rules": "generations refused_fields sparse_0_1 sparse_views sparse_refused deterministic corpus_2 version_2",
     "index/record_template": "generations templates templates_2 corpus_2 version_2",
     "index/scan": "templates_2 generations templates chunked_text unknown_pairs refused_fields corpus_2 version_2",
@@ -50,6 +51,10 @@ FIRST = {
     "read/convert": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "read/siblings": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "codec/digests": "digest_texts corpus_2 verify golden version_2 written_version_2",
+    "index/model": "generations templates templates_2 corpus_2 version_2 built_2 built_foreign",
+    "index/names": "name_table names_in_no_order",
+    "read/parts": "slices selections pieces load_plan",
+    "read/weights": "slices selections load_plan version_2 corpus_2",
     "import/zip": "numpy pt foreign_corpus",
     "import/pickle_machine": "pickles pt foreign_corpus",
     "import/pickle_values": "pickles pt foreign_corpus",
@@ -62,7 +67,7 @@ FIRST = {
     "import/shared": "safetensors gguf onnx foreign_corpus",
     "import/strided": "numpy pt foreign_corpus",
     "import/onnx_tensor": "onnx foreign_corpus",
-    "import/model_folders": "joined_readers",
+    "import/folder_definitions": "joined_readers",
 }
 # Templates that nobody uses in the header alone.
 INSTANCES = {

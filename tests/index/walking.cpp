@@ -5,7 +5,6 @@
 #include "support/counted_memory.hpp"
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/component_view.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>

@@ -8,7 +8,7 @@
 #include "support/executors.hpp"
 
 #include <ztensor/detail/os/tasks.hpp>
-#include <ztensor/executor.hpp>
+#include <ztensor/options.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -13,9 +13,9 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/array.hpp>
-#include <ztensor/executor.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 

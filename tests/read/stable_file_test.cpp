@@ -15,10 +15,10 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/stored.hpp>
-#include <ztensor/executor.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/options.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>

@@ -12,9 +12,9 @@ import sys
 # Public headers. Each may include lower ranks, and its own rank where that makes no circle.
 RANKS = {
     0: "version span fwd",
-    1: "error result dtype format shape float_types options file_path array executor",
+    1: "error result dtype format shape float_types options file_path array",
     2: "digest attributes io tensor readable",
-    5: "component_view object_view object_draft",
+    5: "object_view object_draft",
     6: "sparse quantized reader writer",
     7: "load_plan copy edit lint json pieces import",
     8: "ztensor compiled",

@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_TESTS_SUPPORT_EXECUTORS_HPP
 #define ZTENSOR_TESTS_SUPPORT_EXECUTORS_HPP
 
-#include <ztensor/executor.hpp>
+#include <ztensor/options.hpp>
 
 #include <utility>
 #include <vector>

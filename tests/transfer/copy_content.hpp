@@ -8,10 +8,10 @@
 #include "support/cbor.hpp"
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/component_view.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/format.hpp>
+#include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 
 #include <cstdint>

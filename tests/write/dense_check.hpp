@@ -6,7 +6,6 @@
 
 #include "support/bytes.hpp"
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>

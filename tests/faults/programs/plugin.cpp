@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A module that verifies a file on several threads: see plugin_host.cpp. Its symbols are hidden, but one.
-#include <ztensor/executor.hpp>
+#include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 
 #include <cstddef>

@@ -250,7 +250,7 @@ struct stored_component {
     optional<uint64_t> decoded_bytes;       ///< where it is known
     optional<uint64_t> uncompressed_length; ///< as the file states it
     optional<ztensor::digest> new_digest;   ///< of the blob, instead of its own; none: the version's usual one
-    ztensor::version generation = ztensor::version::v1_2;
+    ztensor::version version = ztensor::version::v1_2;
     bool has_type = false;
     bool has_digest = false;
     bool is_raw = false;

@@ -98,6 +98,48 @@ result<T> in_component(result<T> outcome, string_view role) {
     return std::move(why).in_component(at.role).in_object(at.object).in_file(at.path);
 }
 
+// -- problem list
+
+/// Everything that is wrong, said at once instead of one after the other.
+class problem_list {
+public:
+    void add(error why) {
+        ++count_;
+        if (kept_.size() < most_told) {
+            kept_.push_back(std::move(why));
+        }
+    }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    [[nodiscard]] size_t size() const noexcept { return count_; }
+
+    /// The only one; of several the code and kind of the first, and a sentence that begins with `introduction`.
+    [[nodiscard]] ZTENSOR_COLD error all(string introduction, bool are_of_one_file) const {
+        const error& first = kept_.front();
+        if (count_ == 1) {
+            return first;
+        }
+        string text = std::move(introduction);
+        const char* separator = " ";
+        for (const error& each : kept_) {
+            const bool has_path = !are_of_one_file && !each.path().empty();
+            text += separator;
+            text += has_path ? sentence("{}: ", {in_quotes(each.path())}) : string();
+            text += each.object().empty() ? string() : sentence("{}: ", {in_quotes(each.object())});
+            text += each.sentence();
+            separator = "; ";
+        }
+        text += count_ > kept_.size() ? sentence("; and {} more", {count_ - kept_.size()}) : string();
+        error made(first.code(), std::move(text));
+        return (first.kind() == error_kind::usage ? std::move(made).by_caller() : std::move(made))
+            .in_file(are_of_one_file ? first.path() : string_view());
+    }
+
+private:
+    static constexpr size_t most_told = 100;
+    vector<error> kept_;
+    size_t count_ = 0;
+};
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -67,7 +67,7 @@ enum class foreign_kind_id : uint8_t {
     return false;
 }
 
-/// Of any generation that this library reads.
+/// Of any version that this library reads.
 [[nodiscard]] inline bool is_zt(bytes_view head) noexcept {
     const string_view magic = as_text(head).substr(0, magic_bytes);
     return magic == magic_1 || magic == magic_0_1 || magic == magic_2;

@@ -143,7 +143,7 @@ inline constexpr signature foreign_signatures[] = {
 }
 
 /// As "ZTEN1000" and the magic of version 2 are, with other numbers.
-[[nodiscard]] ZTENSOR_COLD inline bool is_of_unknown_generation(string_view start) noexcept {
+[[nodiscard]] ZTENSOR_COLD inline bool is_of_unknown_version(string_view start) noexcept {
     constexpr string_view family = "ZTEN";
     constexpr size_t number_at = 3; // of the magic of version 2
     const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
@@ -170,9 +170,9 @@ ZTENSOR_COLD inline result<container> identify_container(bytes_view head, uint64
     if (start == magic_2) {
         return container::zt_2;
     }
-    if (is_of_unknown_generation(start)) {
+    if (is_of_unknown_version(start)) {
         return fail(errc::unsupported_container,
-                    "a zTensor file of an unknown generation: it starts with {}, where {}, {} and {} are known. Get a "
+                    "a zTensor file of an unknown version: it starts with {}, where {}, {} and {} are known. Get a "
                     "newer version of this library, or let the program that wrote the file write version 1.2, as "
                     "ztensor==1.2.3 for Python does",
                     {in_quotes(start), in_quotes(magic_0_1), in_quotes(magic_1), in_quotes(magic_2)});

@@ -292,14 +292,14 @@ public:
 
     byte_buffer index;       ///< private copy of the encoded manifest, which stays as it is
     record_array<byte> made; ///< items that stand in no index as they are to be: see at()
-    ztensor::version generation = ztensor::version::v1_2;
+    ztensor::version version = ztensor::version::v1_2;
     container_kind container = container_kind::zt; ///< others: the index was made of a foreign header
     uint64_t alignment_bytes = blob_alignment;     ///< every blob starts at a multiple of this, which is not 0
     uint64_t blobs_end = 0;                        ///< and ends here at the latest
     bool blobs_may_overlap = false;
     uint64_t manifest_offset = 0; ///< of version 2, where it is a blob among others; 0 for none
     bool is_data_shard = false;   ///< of version 2, without any manifest
-    index_item version;           ///< the file's own text; absent in 0.1
+    index_item version_text;      ///< the file's own text; absent in 0.1
     index_item attributes;        ///< as in object_record
     bool has_attributes = false;
     bool names_are_sorted = true;
@@ -448,12 +448,12 @@ private:
 
 /// The object's format in the words of 1.2, or the file's own word for one that is unknown, and in version 2.
 [[nodiscard]] inline string_view format_name(const manifest& index, const object_record& object) noexcept {
-    return object.format && index.generation != version::v2 ? name(*object.format) : index.text(object.format_word);
+    return object.format && index.version != version::v2 ? name(*object.format) : index.text(object.format_word);
 }
 
 /// The object's attributes; in 0.1 what is left of its map without the fields.
 [[nodiscard]] inline attributes_view attributes_of(const manifest& index, const object_record& object) noexcept {
-    if (index.generation == version::v0_1) {
+    if (index.version == version::v0_1) {
         const bool blob_holds_indices = index.components_of(object).data()[0].holds_indices;
         return attributes_view(index.from(object.attributes),
                                field_keys_0_1(index.text(object.format_word), object.format, blob_holds_indices));

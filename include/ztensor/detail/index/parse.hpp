@@ -7,7 +7,6 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/parse_0_1.hpp>
 #include <ztensor/detail/index/parse_1.hpp>
 #include <ztensor/detail/index/parse_2.hpp>
 #include <ztensor/detail/index/parser.hpp>

@@ -32,7 +32,7 @@ public:
     parser_2(manifest& into, const read_options& limits, uint64_t index_offset, uint64_t file_bytes,
              bool uses_templates) noexcept
         : index_parser(into, limits, index_offset, uses_templates), file_bytes_(file_bytes) {
-        into.generation = version::v2;
+        into.version = version::v2;
         into.alignment_bytes = blob_alignment_2;
         into.manifest_offset = index_offset;
         into.blobs_end = file_bytes; // and that of the row of this file and its shards, once they are known

@@ -48,7 +48,7 @@ namespace detail {
 /// Judges objects of a model. Where a size is not stated but follows from shape and type, it is put into the record.
 class rulebook {
 public:
-    explicit rulebook(manifest& index) noexcept : index_(index), is_version_2_(index.generation == version::v2) {}
+    explicit rulebook(manifest& index) noexcept : index_(index), is_version_2_(index.version == version::v2) {}
 
     /// Errors: those of the table above.
     ZTENSOR_COLD result<void> check() {
@@ -85,7 +85,7 @@ private:
 
     /// Of 1.0 to 1.2 and 0.1, whose one component has all that its layout needs.
     result<void> check_format(const object_record& object) const {
-        if (object.format && index_.generation != version::v0_1) {
+        if (object.format && index_.version != version::v0_1) {
             ZTENSOR_TRY(check_roles(object));
         }
         return is_sparse(object) ? check_sparse(object) : result<void>();
@@ -162,7 +162,7 @@ private:
     /// Puts in the decoded size of a zstd blob where the file does not state it, but the manifest tells it. SPEC.md
     /// section 6.2.
     void derive_length(const object_record& object, component_record& component) const {
-        if (component.encoding != encoding::zstd || component.knows_uncompressed_length || !is_unsized_generation() ||
+        if (component.encoding != encoding::zstd || component.knows_uncompressed_length || !states_no_decoded_sizes() ||
             !component.dtype || component.logical_type == unknown_type) {
             return;
         }
@@ -178,7 +178,7 @@ private:
         if (object.format == format::dense && role == "data") {
             return index_.element_count_of(object);
         }
-        if (index_.generation == version::v0_1) {
+        if (index_.version == version::v0_1) {
             const bool has_index_arrays = is_sparse(object) && !component.holds_indices;
             return has_index_arrays ? optional(count_entries_0_1(object)) : std::nullopt;
         }
@@ -195,7 +195,8 @@ private:
             return fail(errc::size_mismatch, "a raw blob has a length of {} and an uncompressed length of {}",
                         {component.length, component.uncompressed_length});
         }
-        if (component.encoding == encoding::zstd && !component.knows_uncompressed_length && !is_unsized_generation()) {
+        if (component.encoding == encoding::zstd && !component.knows_uncompressed_length &&
+            !states_no_decoded_sizes()) {
             return fail(errc::schema_missing, "a zstd blob without \"uncompressed_length\"");
         }
         const bool is_compressed =
@@ -225,15 +226,15 @@ private:
     }
 
     [[nodiscard]] bool has_meaning(const object_record& object, string_view role) const noexcept {
-        if (!object.format || index_.generation == version::v0_1) {
+        if (!object.format || index_.version == version::v0_1) {
             return static_cast<bool>(object.format);
         }
         const auto& roles = facts(*object.format).required_roles;
         return !role.empty() && place_of(role, roles) != roles.size();
     }
 
-    /// The generations whose manifests do not state the decoded size of a zstd blob.
-    [[nodiscard]] bool is_unsized_generation() const noexcept { return index_.generation < version::v1_2; }
+    /// The versions whose manifests do not state the decoded size of a zstd blob.
+    [[nodiscard]] bool states_no_decoded_sizes() const noexcept { return index_.version < version::v1_2; }
 
     /// Elements of an unknown type may be of any size.
     result<void> check_dense_data(const object_record& object, const component_record& data,
@@ -275,7 +276,7 @@ private:
         if (is_csr && (!pointers || !checked_multiply(*pointers, sizeof(uint64_t)))) {
             return fail(errc::shape_overflow, "rows + 1 pointers need more than 2^64 bytes");
         }
-        if (index_.generation != version::v0_1) {
+        if (index_.version != version::v0_1) {
             return is_csr ? check_csr_parts(object, *pointers) : check_coo_parts(object, dimensions.rank());
         }
         const component_record& blob = index_.components_of(object).data()[0];
@@ -324,7 +325,7 @@ private:
             return {};
         }
         const dtype_class category = facts(*component.dtype).category;
-        if (index_.generation == version::v1_1 &&
+        if (index_.version == version::v1_1 &&
             (component.logical_type == plain_type || component.logical_type == unknown_type) &&
             (category == dtype_class::unsigned_integer || category == dtype_class::signed_integer)) {
             return {};
@@ -332,7 +333,7 @@ private:
         const bool has_type = component.logical_type != plain_type;
         return fail(errc::sparse_dtype, "indices are stored as {}{}",
                     {has_type ? in_quotes(type_name(index_, component)) : piece(name(*component.dtype)),
-                     index_.generation == version::v1_1 ? ", which is no integer type" : ", but must be u64"})
+                     index_.version == version::v1_1 ? ", which is no integer type" : ", but must be u64"})
             .in_component(role_name(index_, component));
     }
 

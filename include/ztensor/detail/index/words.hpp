@@ -22,7 +22,7 @@ namespace detail {
 
 // -- words
 //
-// What the words in a manifest mean in each generation. SPEC.md section 3.2, section 4, section 8.
+// What the words in a manifest mean in each version. SPEC.md section 3.2, section 4, section 8.
 
 /// Of a version 1.MINOR or 1.MINOR.anything: 1.3 and later count as 1.2, since minor versions only add. Nothing for
 /// every other text.
@@ -72,7 +72,7 @@ inline constexpr storage_words long_storage_names(&dtype_facts::long_name);
 /// what it has.
 ZTENSOR_COLD inline void interpret_dtype(const manifest& index, string_view word,
                                          component_record& component) noexcept {
-    const version from = index.generation;
+    const version from = index.version;
     if (!component.dtype_word.is_present()) {
         return;
     }

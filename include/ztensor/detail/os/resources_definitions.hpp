@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // What the library takes of the process: memory for much data at once, and its own pool of threads. Defines what
-// array.hpp and executor.hpp declare.
+// array.hpp and options.hpp declare.
 #ifndef ZTENSOR_DETAIL_OS_RESOURCES_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_OS_RESOURCES_DEFINITIONS_HPP
 
 #include <ztensor/array.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/executor.hpp>
+#include <ztensor/options.hpp>
 
 #include <algorithm>
 #include <atomic>

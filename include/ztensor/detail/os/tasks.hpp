@@ -7,7 +7,7 @@
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/executor.hpp>
+#include <ztensor/options.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// A component's words, and the ways to its elements. Defines what component_view.hpp declares. SPEC.md section 3.4,
-// section 4, section 6.
+// A component's words, and the ways to its elements. Defines what object_view.hpp declares of components. SPEC.md
+// section 3.4, section 4, section 6.
 #ifndef ZTENSOR_DETAIL_READ_COMPONENT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_COMPONENT_DEFINITIONS_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/verify.hpp>
+#include <ztensor/object_view.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -27,7 +27,7 @@ ZTENSOR_INLINE string_view component_access::object_of(const component_view& com
     return component.file_->index.text(component.object_->name);
 }
 ZTENSOR_INLINE version component_access::version_of(const component_view& component) noexcept {
-    return component.file_->index.generation;
+    return component.file_->index.version;
 }
 ZTENSOR_INLINE string_view component_access::type_word_of(const component_view& component) noexcept {
     return type_name(component.file_->index, *component.record_);
@@ -57,7 +57,7 @@ ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
     }
     return component_access::located(
         component, fail(errc::digest_mismatch, "the {} bytes are not those of the digest {}",
-                        {stored.generation == version::v2 ? "decoded" : "stored", in_quotes(stored.digest)})
+                        {stored.version == version::v2 ? "decoded" : "stored", in_quotes(stored.digest)})
                        .at(stored.offset));
 }
 
@@ -76,7 +76,7 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
         component.digest().is_present() && !file.index.is_foreign(); // where it may cover more than the blob
     stored.decoded_bytes = component.decoded_bytes();
     stored.uncompressed_length = component.uncompressed_length();
-    stored.generation = file.index.generation;
+    stored.version = file.index.version;
     stored.is_raw = component.encoding() == encoding::raw;
     stored.is_big_endian = component.is_big_endian();
     if (component.digest().is_present() && file.options.verify_digests()) {
@@ -159,9 +159,8 @@ ZTENSOR_INLINE stated_digest component_view::digest() const noexcept {
         return {};
     }
     const std::string_view text = file_->index.text(record_->digest_text);
-    const detail::digest_parts parts = file_->index.generation == ztensor::version::v2
-                                           ? detail::parse_strict_digest(text)
-                                           : detail::parse_any_digest(text);
+    const detail::digest_parts parts = file_->index.version == ztensor::version::v2 ? detail::parse_strict_digest(text)
+                                                                                    : detail::parse_any_digest(text);
     const std::size_t colon = (std::min)(text.find(':'), text.size());
     const std::string_view word = text.substr(0, colon);
     const std::string_view digits = text.substr((std::min)(colon + 1, text.size()));
@@ -252,26 +251,13 @@ ZTENSOR_INLINE result<void> component_view::describe(detail::acquired& made) con
     ZTENSOR_TRY(found_);
     made.file = file_->shared_from_this();
     made.is_verified = detail::blob_check(*file_, *record_).is_wanted();
+    made.may_be_borrowed =
+        detail::source_access::stable_range(*file_->source, record_->offset, record_->length).has_value();
     if (object_->format == format::dense) {
         made.shape = file_->index.shape_of(*object_);
         made.has_shape = true;
     }
     return {};
-}
-
-ZTENSOR_INLINE result<void> component_view::acquire_elements(const detail::element_request& request,
-                                                             detail::element_memory elements,
-                                                             detail::acquired& made) const {
-    ZTENSOR_TRY(describe(made));
-    if (!request.is_bool && detail::source_access::stable_range(*file_->source, record_->offset, record_->length)) {
-        if (const result<bytes_view> borrowed = view_elements(request)) {
-            made.borrowed = *borrowed;
-            made.is_borrowed = true;
-            made.is_verified = false;
-            return {};
-        }
-    }
-    return read_elements(request, elements);
 }
 
 ZTENSOR_INLINE bool component_view::holds(const detail::element_request& request) const noexcept {
@@ -310,8 +296,8 @@ ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian
 ZTENSOR_INLINE result<digest_state> component_view::verify() const {
     ZTENSOR_TRY(found_);
     return detail::component_access::guard(*this, [&] {
-        return file_->index.generation == ztensor::version::v2 ? detail::verify_decoded(*file_, *object_, *record_)
-                                                               : detail::verify_digest(*file_, *record_);
+        return file_->index.version == ztensor::version::v2 ? detail::verify_decoded(*file_, *object_, *record_)
+                                                            : detail::verify_digest(*file_, *record_);
     });
 }
 

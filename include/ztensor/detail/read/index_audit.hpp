@@ -25,7 +25,7 @@ public:
     /// Everything that strict reading refuses. Errors: what the source says.
     ZTENSOR_COLD result<void> run() {
         look_at_encoding();
-        if (is_wanted() && file_.index.generation != version::v2) { // whose order is checked when it is opened
+        if (is_wanted() && file_.index.version != version::v2) { // whose order is checked when it is opened
             look_at_order();
         }
         return is_wanted() ? look_between_blobs() : result<void>();
@@ -70,7 +70,7 @@ private:
     void look_at_encoding() {
         const bytes_view index = file_.index.bytes();
         size_t position = 0;
-        if (file_.index.generation != version::v0_1) {
+        if (file_.index.version != version::v0_1) {
             return tell_of_head(find_odd_head(index, position), position);
         }
         cbor_cursor cursor(index); // each tensor is a map of indefinite length there
@@ -109,7 +109,7 @@ private:
         for (size_t i = 0; i < index.objects.size(); ++i) {
             const object_record& object = index.objects[i];
             const string_view own = index.text(object.name);
-            if (i != 0 && own < before && index.generation != version::v0_1) {
+            if (i != 0 && own < before && index.version != version::v0_1) {
                 return tell(lint_kind::unsorted_names, own, {},
                             sentence("the object {} stands behind {}", {in_quotes(own), in_quotes(before)}));
             }
@@ -124,7 +124,7 @@ private:
                 }
                 role_before = role;
             }
-            if (index.generation != version::v0_1 && are_unsorted(own, attributes_of(index, object))) {
+            if (index.version != version::v0_1 && are_unsorted(own, attributes_of(index, object))) {
                 return;
             }
         }
@@ -200,7 +200,7 @@ private:
             end = all[i].offset + all[i].length;
         }
         // A file without blobs may have the first place of one before its index, which in version 2 is a blob itself.
-        const bool is_blob = file_.index.generation == version::v2;
+        const bool is_blob = file_.index.version == version::v2;
         const uint64_t alignment = is_blob ? blobs_end & (~blobs_end + 1) : blob_alignment;
         return is_wanted() ? look_at_gap(end, blobs_end, alignment) : result<void>();
     }

@@ -35,41 +35,12 @@ struct joined_files {
     }
 };
 
-/// All that is wrong with several files, as one error.
-class joint_problems {
-public:
-    void add(error why) {
-        ++count_;
-        if (kept_.size() < most_told) {
-            kept_.push_back(std::move(why));
-        }
-    }
-    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-
-    [[nodiscard]] ZTENSOR_COLD error all() const {
-        if (count_ == 1) {
-            return kept_.front();
-        }
-        string text = sentence("{} things are wrong with the set of files:", {count_});
-        const char* separator = " ";
-        for (const error& each : kept_) {
-            text += separator;
-            text +=
-                each.path().empty() ? each.sentence() : sentence("{}: {}", {in_quotes(each.path()), each.sentence()});
-            separator = "; ";
-        }
-        text += count_ > kept_.size() ? sentence("; and {} more", {count_ - kept_.size()}) : string();
-        return error(kept_.front().code(), std::move(text));
-    }
-
-private:
-    static constexpr size_t most_told = 100;
-    vector<error> kept_;
-    size_t count_ = 0;
-};
+[[nodiscard]] ZTENSOR_COLD inline error set_problems(const problem_list& problems) {
+    return problems.all(sentence("{} things are wrong with the set of files:", {problems.size()}), false);
+}
 
 /// Takes the objects of all files in; names that stand in two go to `problems`.
-ZTENSOR_COLD inline void join(joined_files& all, joint_problems& problems) {
+ZTENSOR_COLD inline void join(joined_files& all, problem_list& problems) {
     for (const reader& file : all.files) {
         all.begins.push_back(all.objects.size());
         for (const object_view object : file) {

@@ -5,7 +5,6 @@
 #ifndef ZTENSOR_DETAIL_READ_LOAD_PLAN_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_LOAD_PLAN_DEFINITIONS_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/load_targets.hpp>
 #include <ztensor/detail/read/numbers.hpp>

@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_READ_LOAD_TARGETS_HPP
 #define ZTENSOR_DETAIL_READ_LOAD_TARGETS_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
@@ -176,7 +175,7 @@ inline result<load_target> find_target(const reader& from, const load_request& w
     if (wanted.file != nullptr && wanted.file != target.file) {
         return object_access::located(object, fail(errc::invalid_argument, "the object is of another reader"));
     }
-    target.file_number = from.file_of(wanted.name).value_or(0);
+    target.file_number = from.files().size() == 1 ? 0 : from.file_of(wanted.name).value_or(0);
     target.object = &object_access::record_of(object);
     target.destination = wanted.destination.bytes;
     target.is_joint = wanted.destination.number && has_group_weights(target.file->index, *target.object);
@@ -186,33 +185,10 @@ inline result<load_target> find_target(const reader& from, const load_request& w
     return target;
 }
 
-/// Several errors as one, of the code of the first.
-[[nodiscard]] ZTENSOR_COLD inline error all_problems(const vector<error>& problems, size_t wanted,
-                                                     bool are_of_one_file) {
-    constexpr size_t most_told = 100;
-    if (problems.size() == 1) {
-        return problems.front();
-    }
-    string text = sentence("{} of {} tensors can't be loaded:", {problems.size(), wanted});
-    const char* separator = " ";
-    for (size_t i = 0; i < (std::min)(problems.size(), most_told); ++i) {
-        const error& each = problems[i];
-        text += separator;
-        text += are_of_one_file || each.path().empty() ? string() : sentence("{}: ", {in_quotes(each.path())});
-        text +=
-            each.object().empty() ? each.sentence() : sentence("{}: {}", {in_quotes(each.object()), each.sentence()});
-        separator = "; ";
-    }
-    text += problems.size() > most_told ? sentence("; and {} more", {problems.size() - most_told}) : string();
-    error all(problems.front().code(), std::move(text));
-    return (problems.front().kind() == error_kind::usage ? std::move(all).by_caller() : std::move(all))
-        .in_file(are_of_one_file ? problems.front().path() : string_view());
-}
-
 /// Everything that a plan wants, or all that is wrong with it.
 inline result<vector<load_target>> find_targets(const reader& from, const vector<load_request>& wanted) {
     vector<load_target> targets;
-    vector<error> problems;
+    problem_list problems;
     targets.reserve(wanted.size());
     for (const load_request& each : wanted) {
         if (each.is_optional && !from.contains(each.name)) {
@@ -222,11 +198,12 @@ inline result<vector<load_target>> find_targets(const reader& from, const vector
         if (found) {
             targets.push_back(*std::move(found));
         } else {
-            problems.push_back(std::move(found).error());
+            problems.add(std::move(found).error());
         }
     }
     if (!problems.empty()) {
-        return all_problems(problems, wanted.size(), from.files().size() == 1);
+        return problems.all(sentence("{} of {} tensors can't be loaded:", {problems.size(), wanted.size()}),
+                            from.files().size() == 1);
     }
     return targets;
 }

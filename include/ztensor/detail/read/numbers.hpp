@@ -92,6 +92,28 @@ inline result<weight_blocks> find_weight_blocks(const manifest& index, const obj
 // The elements of one component as numbers of a floating-point type, converted piece by piece on their way into memory.
 // SPEC.md section 4.5.
 
+/// What a container would take is bounded; the caller's own memory is there already. Errors: limit_exceeded.
+inline result<void> check_budget(const opened_file& file, const element_memory& to, uint64_t count,
+                                 size_t number_bytes) {
+    return to.resize != nullptr ? call_budget(file.options).take(count, number_bytes) : result<void>();
+}
+
+/// Errors: limit_exceeded; size_mismatch.
+inline result<span<byte>> room_for_numbers(const opened_file& file, const element_memory& to, uint64_t count,
+                                           size_t number_bytes) {
+    ZTENSOR_TRY(check_budget(file, to, count, number_bytes));
+    return make_room(to, count, number_bytes);
+}
+
+/// Some of all numbers of a whole of these dimensions. Errors: out_of_bounds, limit_exceeded, size_mismatch.
+inline result<void> copy_numbers(const opened_file& file, bytes_view whole, const shape& dimensions,
+                                 span<const index_range> ranges, size_t number_bytes, const element_memory& to) {
+    ZTENSOR_TRY_ASSIGN(element_part part, part_finder(dimensions, ranges)(whole.size(), number_bytes));
+    ZTENSOR_TRY_ASSIGN(span<byte> numbers, room_for_numbers(file, to, part.count, number_bytes));
+    copy_runs(part.runs, whole, 0, numbers);
+    return {};
+}
+
 /// Numbers of type f64, f32, f16 or bf16, each rounded once, made from the elements of one component. An element gives
 /// one number, a block of quantized weights as many as it holds, and a byte that elements share several or less than
 /// one. How they are converted is found once, by what makes this.
@@ -230,7 +252,7 @@ public:
         }
         const uint64_t total = count_in(*bytes);
         if (is_raw() && to.reserve != nullptr) {
-            ZTENSOR_TRY(check_budget(to, total));
+            ZTENSOR_TRY(check_budget(*file_, to, total, number_bytes_));
             return read_growing(to, static_cast<size_t>(total));
         }
         ZTENSOR_TRY_ASSIGN(const span<byte> numbers, make(to, total));
@@ -239,13 +261,8 @@ public:
             ZTENSOR_TRY(convert_raw(0, numbers, check, best_store(numbers)));
             return check.finish();
         }
-        // Decoded into the end of the numbers and converted from there, where stored elements are no wider.
-        const size_t stored_bytes = numbers.size() / converted_bytes() * element_bytes();
         byte_buffer apart;
-        if (element_bytes() > converted_bytes()) {
-            ZTENSOR_TRY(allocate(apart, stored_bytes, "a component"));
-        }
-        const span<byte> elements = apart.is_allocated() ? apart.writable_bytes() : numbers.last(stored_bytes);
+        ZTENSOR_TRY_ASSIGN(const span<byte> elements, room_for_elements(numbers, apart));
         ZTENSOR_TRY(decode(*file_, *component_, elements));
         return convert_stored(elements, numbers);
     }
@@ -289,17 +306,7 @@ public:
             around.push_back((ranges[i].end + each - 1) / each * each - begin);
             inner.push_back({ranges[i].begin - begin, ranges[i].end - begin});
         }
-        return copy_numbers(whole.bytes(), around, inner, to);
-    }
-
-    /// Of all numbers of a whole, some.
-    result<void> copy_numbers(bytes_view whole, const shape& dimensions, span<const index_range> ranges,
-                              const element_memory& to) const {
-        ZTENSOR_TRY_ASSIGN(const element_part part, part_finder(dimensions, ranges)(whole.size(), number_bytes()));
-        ZTENSOR_TRY_ASSIGN(span<byte> numbers, make(to, part.count));
-        byte_runs runs = part.runs;
-        copy_runs(runs, whole, 0, numbers);
-        return {};
+        return copy_numbers(*file_, whole.bytes(), around, inner, number_bytes_, to);
     }
 
 private:
@@ -328,22 +335,24 @@ private:
             read_bytes += part.count * element_bytes();
             return convert_raw(part.runs.begin() / element_bytes(), numbers, no_check, best_store(numbers));
         }
-        const auto stored_bytes = static_cast<size_t>(part.count) * element_bytes();
         byte_buffer apart;
-        if (element_bytes() > converted_bytes()) {
-            ZTENSOR_TRY(allocate(apart, stored_bytes, "a part of a component"));
-        }
-        const span<byte> elements = apart.is_allocated() ? apart.writable_bytes() : numbers.last(stored_bytes);
+        ZTENSOR_TRY_ASSIGN(const span<byte> elements, room_for_elements(numbers, apart));
         ZTENSOR_TRY(read_runs(*file_, *component_, part.runs, elements, read_bytes));
         return convert_stored(elements, numbers);
     }
 
-    result<void> check_budget(const element_memory& to, uint64_t count) const {
-        return to.resize != nullptr ? call_budget(file_->options).take(count, number_bytes_) : result<void>();
+    /// Where the elements that give `numbers` are decoded: the end of these, unless elements are wider; then `apart`.
+    result<span<byte>> room_for_elements(span<byte> numbers, byte_buffer& apart) const {
+        const size_t stored_bytes = numbers.size() / converted_bytes() * element_bytes();
+        if (element_bytes() <= converted_bytes()) {
+            return numbers.last(stored_bytes);
+        }
+        ZTENSOR_TRY(allocate(apart, stored_bytes, "the stored elements"));
+        return apart.writable_bytes();
     }
+
     result<span<byte>> make(const element_memory& to, uint64_t count) const {
-        ZTENSOR_TRY(check_budget(to, count));
-        return make_room(to, count, number_bytes_);
+        return room_for_numbers(*file_, to, count, number_bytes_);
     }
 
     /// All of them where only decoding tells how many there are, or where elements share bytes.

@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/parts.hpp>
@@ -35,7 +34,7 @@ ZTENSOR_INLINE error object_access::located(const object_view& object, error why
                                                      string_view role) noexcept {
     const bool is_sparse = object.format == format::sparse_csr || object.format == format::sparse_coo;
     return fail(errc::component_not_found, "there is no component {}{}",
-                {in_quotes(role), is_sparse && index.generation == version::v0_1
+                {in_quotes(role), is_sparse && index.version == version::v0_1
                                       ? ": 0.1 keeps a sparse tensor in one blob, of which csr_view and coo_view make "
                                         "the parts"
                                       : ""});
@@ -169,12 +168,6 @@ ZTENSOR_INLINE result<void> object_view::describe(detail::acquired& made) const 
     made.shape = shape();
     made.has_shape = true;
     return {};
-}
-ZTENSOR_INLINE result<void> object_view::acquire_elements(const detail::element_request& request,
-                                                          detail::element_memory elements,
-                                                          detail::acquired& made) const {
-    ZTENSOR_TRY_ASSIGN(const component_view stored, data());
-    return stored.acquire_elements(request, elements, made);
 }
 ZTENSOR_INLINE bool object_view::holds(const detail::element_request& request) const noexcept {
     const detail::component_record* const data = detail::dense_data(*file_, *record_);
@@ -337,22 +330,12 @@ ZTENSOR_INLINE result<void> selection::describe(detail::acquired& made) const {
     made.file = found.file.shared_from_this();
     made.shape = found.selected();
     made.has_shape = kind_ != kind::part;
-    return {};
-}
-
-ZTENSOR_INLINE result<void> selection::acquire_elements(const detail::element_request& request,
-                                                        detail::element_memory elements, detail::acquired& made) const {
-    ZTENSOR_TRY(describe(made));
-    ZTENSOR_TRY_ASSIGN(const detail::found_selection found, find_elements());
-    const detail::component_record& stored = *found.component;
-    if (!request.is_bool && detail::source_access::stable_range(*found.file.source, stored.offset, stored.length)) {
-        if (const result<bytes_view> borrowed = view_elements(request)) {
-            made.borrowed = *borrowed;
-            made.is_borrowed = true;
-            return {};
-        }
+    if (found.component != nullptr) {
+        const detail::component_record& stored = *found.component;
+        made.may_be_borrowed =
+            detail::source_access::stable_range(*found.file.source, stored.offset, stored.length).has_value();
     }
-    return read_elements(request, elements);
+    return {};
 }
 
 ZTENSOR_INLINE bool selection::holds(const detail::element_request& request) const noexcept {

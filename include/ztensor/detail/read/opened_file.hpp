@@ -176,7 +176,7 @@ ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
     const byte_source& source = *opened.source;
     ZTENSOR_TRY_ASSIGN(const manifest_location at, find_manifest(source, opened.options.max_manifest_bytes()));
     if (at.is_data_shard) { // there is nothing in it that it knows of
-        opened.index.generation = version::v2;
+        opened.index.version = version::v2;
         opened.index.is_data_shard = true;
         return {};
     }

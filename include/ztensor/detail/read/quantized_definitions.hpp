@@ -5,7 +5,6 @@
 #ifndef ZTENSOR_DETAIL_READ_QUANTIZED_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_QUANTIZED_DEFINITIONS_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/object_view.hpp>
@@ -59,7 +58,7 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
     const detail::opened_file& file = detail::object_access::file_of(object);
     const detail::object_record& record = detail::object_access::record_of(object);
     ZTENSOR_TRY(detail::check_format(file, record, format::quantized_group));
-    if (file.index.generation == version::v2) {
+    if (file.index.version == version::v2) {
         return load_group(object);
     }
     ZTENSOR_TRY_ASSIGN(quantization parameters, detail::read_quantization(object.attributes()));
@@ -142,7 +141,7 @@ ZTENSOR_INLINE ztensor::shape quantized_view::divided(std::uint64_t divisor) con
 ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory weights,
                                                         std::size_t weight_bytes) const {
     return detail::object_access::guard(object_, [&]() -> result<void> {
-        if (detail::object_access::file_of(object_).index.generation == version::v2) {
+        if (detail::object_access::file_of(object_).index.version == version::v2) {
             return unpack_group(weights, weight_bytes);
         }
         const std::optional<ztensor::packing> packed = packing();
@@ -183,7 +182,7 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::dequantize() const {
 
 ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() const {
     const detail::opened_file& file = detail::object_access::file_of(object_);
-    if (file.index.generation == version::v2) {
+    if (file.index.version == version::v2) {
         return object_.read_as<float>();
     }
     const std::optional<ztensor::packing> packed = packing();

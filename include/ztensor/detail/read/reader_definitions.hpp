@@ -5,7 +5,6 @@
 #ifndef ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/write.hpp>
@@ -146,9 +145,10 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::join(std::vector<reader> file
     return detail::guard_memory([&]() -> result<reader> {
         auto all = std::make_shared<detail::joined_files>();
         all->files = std::move(files);
-        detail::joint_problems problems;
+        detail::problem_list problems;
         detail::join(*all, problems);
-        return problems.empty() ? detail::reader_access::make(std::move(all), {}) : result<reader>(problems.all());
+        return problems.empty() ? detail::reader_access::make(std::move(all), {})
+                                : result<reader>(detail::set_problems(problems));
     });
 }
 
@@ -182,10 +182,10 @@ ZTENSOR_INLINE result<std::size_t> reader::file_of(std::string_view name) const 
 }
 ZTENSOR_INLINE open_word<ztensor::version> reader::version() const noexcept {
     const detail::manifest& index = file_->index;
-    const std::string_view original = index.text(index.version);
+    const std::string_view original = index.text(index.version_text);
     return file_->joined != nullptr || index.is_foreign()
                ? open_word<ztensor::version>()
-               : open_word<ztensor::version>(index.generation, name(index.generation), original);
+               : open_word<ztensor::version>(index.version, name(index.version), original);
 }
 ZTENSOR_INLINE open_word<container_kind> reader::container() const noexcept {
     const container_kind kind = file_->index.container;
@@ -271,7 +271,7 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
             }
             return all;
         }
-        result<detail::verified_parts> found = file_->index.generation == ztensor::version::v2
+        result<detail::verified_parts> found = file_->index.version == ztensor::version::v2
                                                    ? detail::verify_all_decoded(*file_, threads)
                                                    : detail::verify_stored(*file_, threads);
         if (!found) {

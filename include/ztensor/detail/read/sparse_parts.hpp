@@ -174,7 +174,7 @@ inline result<void> check_indices_of(const opened_file& file, const sparse_parts
     const bool is_csr = layout == format::sparse_csr;
     const bytes_view indices = parts.indices.bytes;
     ZTENSOR_TRY(check_parts(parts, layout, values, index));
-    if (file.index.generation == version::v2) {
+    if (file.index.version == version::v2) {
         ZTENSOR_TRY(is_csr ? check_rising_columns(indices, parts.indptr.bytes, index, errc::sparse_order)
                            : check_distinct_coords(parts.shape, indices, index));
     }

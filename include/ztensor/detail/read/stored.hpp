@@ -184,7 +184,7 @@ ZTENSOR_COLD inline result<bytes_view> load_range(const opened_file& file, uint6
 /// The digest that the manifest gives; its algorithm is none where this library can't compute it, or there is none.
 [[nodiscard]] inline digest_parts known_digest(const opened_file& file, const component_record& component) noexcept {
     const string_view text = file.index.text(component.digest_text);
-    if (file.index.generation == version::v2) {
+    if (file.index.version == version::v2) {
         return parse_strict_digest(text);
     }
     return file.index.is_foreign() ? parse_any_digest(text) : parse_digest(text);
@@ -239,7 +239,7 @@ public:
             return {};
         }
         return fail(errc::digest_mismatch, "the {} bytes have the digest {}, but the {} says {}",
-                    {file_.index.generation == version::v2 ? "decoded" : "stored", hash_.text(),
+                    {file_.index.version == version::v2 ? "decoded" : "stored", hash_.text(),
                      file_.index.is_foreign() ? "file" : "manifest",
                      in_quotes(file_.index.text(component_.digest_text))})
             .at(component_.offset);
@@ -504,7 +504,7 @@ inline void to_host_order(const component_record& component, const element_reque
     }
 }
 
-/// Bool bytes become 0 and 1, where the file's generation lets any other byte stand for true; else those are refused.
+/// Bool bytes become 0 and 1, where the version of the file lets any other byte stand for true; else those are refused.
 /// SPEC.md section 4.4. `first` is the position of the first of them in the tensor. Errors: bad_bool.
 inline result<void> normalise_bools(const component_record& component, span<byte> bools, uint64_t first = 0) {
     for (size_t position = 0; position < bools.size(); ++position) {

@@ -21,7 +21,7 @@ namespace detail {
 // section 13.6.
 
 [[nodiscard]] inline bool has_group_weights(const manifest& index, const object_record& object) noexcept {
-    return index.generation == version::v2 && (object.format == format::mx || object.format == format::quantized_group);
+    return index.version == version::v2 && (object.format == format::mx || object.format == format::quantized_group);
 }
 
 /// Calls `take(code)` for each of `count` codes of `bits`, of which each word holds `per_word`, in the order of their
@@ -195,6 +195,18 @@ inline result<void> read_weights(const opened_file& file, const object_record& o
     return numbers ? numbers->read(memory) : numbers.error();
 }
 
+/// Numbers whose type is known at run time only.
+struct number_buffer {
+    vector<byte> bytes;
+    size_t number_bytes;
+
+    static span<byte> resize(void* owner, size_t count) {
+        auto& mine = *static_cast<number_buffer*>(owner);
+        mine.bytes.resize(count * mine.number_bytes);
+        return mine.bytes;
+    }
+};
+
 /// Some numbers of a whole of these dimensions: of the elements of `component`, or, where that is null, of the weights
 /// of an object that is not dense. What can't be read in parts (elements that share bytes, groups, what only decoding
 /// counts) is made as a whole first. Errors: as read_weights(); out_of_bounds.
@@ -212,23 +224,12 @@ inline result<void> read_numbers_of_part(const opened_file& file, const object_r
             return numbers.read_part(dimensions, ranges, memory, read_bytes);
         }
     }
-    struct {
-        vector<byte> bytes;
-        size_t number_bytes;
-    } whole = {{}, number_bytes};
-    const element_memory all = {&whole, [](void* owner, size_t count) {
-                                    auto& mine = *static_cast<decltype(whole)*>(owner);
-                                    mine.bytes.resize(count * mine.number_bytes);
-                                    return span<byte>(mine.bytes);
-                                }};
+    number_buffer whole = {{}, number_bytes};
+    const element_memory all = {&whole, number_buffer::resize};
     ZTENSOR_TRY(component != nullptr ? read_numbers(file, object, *component, to, all)
                                      : read_weights(file, object, to, all));
     read_bytes += component != nullptr ? component->length : 0;
-    ZTENSOR_TRY_ASSIGN(const element_part part, part_finder(dimensions, ranges)(whole.bytes.size(), number_bytes));
-    ZTENSOR_TRY_ASSIGN(span<byte> numbers, make_room(memory, part.count, number_bytes));
-    byte_runs runs = part.runs;
-    copy_runs(runs, whole.bytes, 0, numbers);
-    return {};
+    return copy_numbers(file, whole.bytes, dimensions, ranges, number_bytes, memory);
 }
 
 } // namespace detail

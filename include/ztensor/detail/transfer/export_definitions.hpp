@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_TRANSFER_EXPORT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_TRANSFER_EXPORT_DEFINITIONS_HPP
 
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>

@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_TRANSFER_EXPORT_FORMATS_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/component_view.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>

@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_TRANSFER_TRANSCODE_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -276,7 +275,7 @@ public:
 private:
     /// The draft without its components.
     result<void> begin() {
-        const version from = object_access::file_of(object_).index.generation;
+        const version from = object_access::file_of(object_).index.version;
         if (goes_into_2(from, version_) || comes_out_of_2(from, version_)) {
             ZTENSOR_TRY_ASSIGN(out_.draft, draft_across(object_, version_));
             return {};
@@ -306,7 +305,7 @@ private:
     }
 
     [[nodiscard]] bool is_0_1_to_0_1() const noexcept {
-        return version_ == format_version::v0_1 && object_access::file_of(object_).index.generation == version::v0_1;
+        return version_ == format_version::v0_1 && object_access::file_of(object_).index.version == version::v0_1;
     }
 
     /// The one component of a tensor of 0.1.

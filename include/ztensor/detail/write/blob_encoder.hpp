@@ -476,7 +476,7 @@ private:
 /// What a file of version 2 says of a raw blob, if it says it.
 [[nodiscard]] ZTENSOR_COLD inline optional<uint64_t> stated_xxh3(const stored_component& stored) noexcept {
     const digest_parts digest = parse_strict_digest(stored.digest);
-    if (stored.generation != version::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
+    if (stored.version != version::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
         return std::nullopt;
     }
     uint64_t value = 0;

@@ -197,8 +197,7 @@ struct dense_tensor {
     entry.length = stored.length;
     entry.encoding = stored.encoding;
     // Those of version 2 are of the decoded bytes.
-    if (stored.has_digest && !stored.new_digest &&
-        (version == format_version::v2) == (stored.generation == version::v2)) {
+    if (stored.has_digest && !stored.new_digest && (version == format_version::v2) == (stored.version == version::v2)) {
         entry.copied_digest = stored.digest;
     }
     entry.is_big_endian = stored.is_big_endian;
@@ -206,7 +205,7 @@ struct dense_tensor {
         entry.uncompressed_length = stored.decoded_bytes ? stored.decoded_bytes : stored.uncompressed_length;
     }
     const optional<dtype> storage = find_dtype(entry.dtype);
-    if (version == format_version::v2 && stored.generation != version::v2 && storage) {
+    if (version == format_version::v2 && stored.version != version::v2 && storage) {
         dtype said = *storage;
         say_in_2(said, entry.type);
         entry.dtype = name(said);
@@ -244,8 +243,8 @@ struct dense_tensor {
     object.keeps_word = draft_access::keeps_word(draft);
     for (const component_source& source : draft.components()) {
         object.is_copy = object.is_copy || source.stored;
-        object.is_copy_of_0_1 = object.is_copy_of_0_1 || (source.stored && source.stored->generation == version::v0_1);
-        object.is_copy_of_2 = object.is_copy_of_2 || (source.stored && source.stored->generation == version::v2);
+        object.is_copy_of_0_1 = object.is_copy_of_0_1 || (source.stored && source.stored->version == version::v0_1);
+        object.is_copy_of_2 = object.is_copy_of_2 || (source.stored && source.stored->version == version::v2);
     }
     return object;
 }
@@ -275,7 +274,7 @@ ZTENSOR_COLD inline result<void> make_model(format_version version, const object
     if (!is_utf8(object.format)) {
         return fail(errc::cbor_utf8, "a format that is not UTF-8");
     }
-    into.generation = versions[static_cast<size_t>(version)];
+    into.version = versions[static_cast<size_t>(version)];
     cbor_encoder text; // of all items
     text.null();       // no item of an index stands at its first byte
     const auto here = [&] { return index_item{static_cast<uint32_t>(text.size())}; };

@@ -153,7 +153,7 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native
     old_file& old = **held;
     ZTENSOR_TRY(undo_log::check_none(old.place));
     ZTENSOR_TRY(open_container(old.opened));
-    ZTENSOR_TRY_ASSIGN(const format_version version, version_to_go_on_with(old.index().generation));
+    ZTENSOR_TRY_ASSIGN(const format_version version, version_to_go_on_with(old.index().version));
     old.version = version;
     if (old.index().is_data_shard) {
         return fail(errc::not_expressible,
