@@ -94,6 +94,13 @@ way_find_package_without_json() {
     if configure asks find_package ztensor "${absent[@]}" -DCONSUMER_COMPONENTS=json >"$scratch/asks.log" 2>&1; then
         stop "The component json was found without nlohmann/json."
     fi
+    grep -q 'json: nlohmann/json is not installed' "$scratch/asks.log" || stop "What the component json lacks is not said."
+    if configure knows find_package ztensor "${absent[@]}" '-DCONSUMER_COMPONENTS=compiled;jason' >"$scratch/asks.log" 2>&1; then
+        stop "A component was found that is not installed."
+    fi
+    grep -q 'ZTENSOR_BUILD_COMPILED=ON' "$scratch/asks.log" || stop "What the component compiled lacks is not said."
+    grep -q 'jason: there is no such component' "$scratch/asks.log" || stop "A component that there is not is not named."
+    configure imports find_package ztensor "${absent[@]}" -DCONSUMER_COMPONENTS=import
     configure has find_package ztensor -DCMAKE_PREFIX_PATH="$scratch/a place" -DCONSUMER_COMPONENTS=json
 }
 
