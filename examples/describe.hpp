@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is in a file, as JSON: `inspect --json` prints it. Reads every byte of the file.
+// What is in a file, as JSON: what its index says, and what its bytes are, for which all of them are read. `inspect
+// --json` prints both.
 #ifndef ZTENSOR_EXAMPLES_DESCRIBE_HPP
 #define ZTENSOR_EXAMPLES_DESCRIBE_HPP
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace describe {
@@ -81,7 +83,8 @@ inline std::string stored_sha256(const ztensor::component_view& source) {
     return hash.text().substr(std::string_view("sha256:").size());
 }
 
-inline json component(const ztensor::component_view& source) {
+/// What the index says of a component.
+inline json words_of(const ztensor::component_view& source) {
     json out = {{"dtype", source.dtype().text()}};
     if (source.dtype().original() != source.dtype().text()) {
         out["original_dtype"] = source.dtype().original();
@@ -101,21 +104,27 @@ inline json component(const ztensor::component_view& source) {
     if (source.digest().is_present()) {
         out["digest"] = source.digest().text();
     }
+    if (source.is_big_endian()) {
+        out["byte_order"] = "big";
+    }
+    return out;
+}
+
+/// Adds what the bytes of a component are.
+inline void add_digests(const ztensor::component_view& source, json& out) {
     out["digest_state"] = ztensor::name(source.verify().value());
     out["stored_sha256"] = stored_sha256(source);
     if (!source.encoding().is_known()) {
-        return out;
+        return;
     }
     const std::vector<std::byte> decoded = source.read<std::byte>().value();
     out["decoded_length"] = decoded.size();
     out["decoded_sha256"] = sha256(ztensor::bytes_view(decoded));
     if (source.is_big_endian()) {
-        out["byte_order"] = "big";
         if (const auto swapped = unless_damaged(source.read_little_endian())) {
             out["decoded_little_endian_sha256"] = sha256(ztensor::bytes_view(*swapped));
         }
     }
-    return out;
 }
 
 /// "major.minor": of the version that the file states, or of the one that states none. Of other formats their
@@ -129,17 +138,19 @@ inline std::string generation(const ztensor::reader& source) {
     return std::string(version.empty() ? source.version().text() : version.substr(0, second_dot));
 }
 
-inline json object(const ztensor::object_view& source, ztensor::version generation) {
+/// What the index says of an object itself.
+inline json words_of(const ztensor::object_view& source, ztensor::version generation) {
     json out = {{"name", source.name()},
                 {"shape", source.shape()},
                 {"format", generation == ztensor::version::v2 ? source.format().original() : source.format().text()}};
     if (generation == ztensor::version::v0_1 && source.format().has_original()) {
         out["original_layout"] = source.format().original();
     }
-    out["attributes"] = source.has_attributes() ? attributes(source.attributes()) : json();
-    for (const ztensor::component_view each : source) {
-        out["components"][std::string(each.role())] = component(each);
-    }
+    return out;
+}
+
+/// Adds what the parts of a sparse object are, as integers of 64 bits whatever they are stored as.
+inline void add_sparse_digests(const ztensor::object_view& source, json& out) {
     if (source.format() == ztensor::format::sparse_csr) {
         if (const auto csr = unless_damaged(ztensor::csr_view<std::byte>::from(source))) {
             out["csr"] = {{"nnz", csr->entry_count()},
@@ -155,11 +166,15 @@ inline json object(const ztensor::object_view& source, ztensor::version generati
                           {"values_sha256", sha256(coo->values())}};
         }
     }
-    return out;
 }
 
-/// Throws ztensor::exception where the file's content, or a word that it uses, keeps a part from being described.
-inline json file(const ztensor::reader& source) {
+/// The one that the words and rules of a file are of.
+inline ztensor::version version_of(const ztensor::reader& source) {
+    return source.version().known().value_or(ztensor::version::v1_2);
+}
+
+/// What a file says of itself.
+inline json words_of(const ztensor::reader& source) {
     json out = {{"file_length", source.file_bytes()}, {"generation", generation(source)}};
     if (!source.version().original().empty()) {
         out["version"] = source.version().original();
@@ -168,13 +183,27 @@ inline json file(const ztensor::reader& source) {
         out["data_shard"] = true;
     }
     out["index_length"] = source.manifest_bytes();
-    out["attributes"] = source.has_attributes() ? attributes(source.attributes()) : json();
     for (const ztensor::skipped_item& each : source.skipped()) {
         out["skipped"].push_back({{"name", each.name}, {"where", each.where}, {"why", each.why}});
     }
+    return out;
+}
+
+/// All of it, with attributes as they are encoded. Throws ztensor::exception where the file's content, or a word that
+/// it uses, keeps a part from being described.
+inline json file(const ztensor::reader& source) {
+    json out = words_of(source);
+    out["attributes"] = source.has_attributes() ? attributes(source.attributes()) : json();
     out["objects"] = json::array();
-    for (const ztensor::object_view each : source) {
-        out["objects"].push_back(object(each, source.version().known().value_or(ztensor::version::v1_2)));
+    for (const ztensor::object_view object : source) {
+        json of_object = words_of(object, version_of(source));
+        of_object["attributes"] = object.has_attributes() ? attributes(object.attributes()) : json();
+        for (const ztensor::component_view each : object) {
+            json& of_component = of_object["components"][std::string(each.role())] = words_of(each);
+            add_digests(each, of_component);
+        }
+        add_sparse_digests(object, of_object);
+        out["objects"].push_back(std::move(of_object));
     }
     return out;
 }

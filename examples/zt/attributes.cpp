@@ -74,7 +74,7 @@ exit_code change_attributes(const attribute_options& options) {
     } else {
         file.attributes(options.name, changed(file.attributes(options.name).value(), options)).value();
     }
-    file.finish().value();
+    wait_for("writing " + options.path, [&] { file.finish().value(); });
     return good;
 }
 

@@ -36,7 +36,7 @@ exit_code append_files(edit_options& options) {
     for (const ztensor::reader& from : files) {
         add_objects(from, to, options.selected);
     }
-    to.finish().value();
+    wait_for("writing " + options.path, [&] { to.finish().value(); });
     return good;
 }
 
@@ -67,7 +67,7 @@ exit_code remove_objects(const edit_options& options) {
     for (const std::string& name : names) {
         file.remove(name).value();
     }
-    file.finish().value();
+    wait_for("writing " + options.path, [&] { file.finish().value(); });
     return good;
 }
 
@@ -81,7 +81,7 @@ exit_code rename_objects(const edit_options& options) {
         }
         file.rename(word.substr(0, equals), word.substr(equals + 1)).value();
     }
-    file.finish().value();
+    wait_for("writing " + options.path, [&] { file.finish().value(); });
     return good;
 }
 

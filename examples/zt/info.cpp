@@ -2,6 +2,7 @@
 #include "../describe.hpp"
 #include "command.hpp"
 #include "input.hpp"
+#include "json_info.hpp"
 #include "layout.hpp"
 #include "selection.hpp"
 #include "terminal.hpp"
@@ -24,6 +25,7 @@ struct info_options {
     std::string sort_by;
     selection selected;
     bool as_json = false;
+    bool has_digests = false;
     bool as_tree = false;
 };
 
@@ -180,46 +182,76 @@ std::string change_note(const std::string& path) {
 
 /// The files of `path`; what is wrong with one that is being changed in place is told with that.
 std::vector<ztensor::reader> open_noted(const std::string& path, const std::string& note) {
-    if (!note.empty()) {
-        if (const auto opened = ztensor::open_any(path); !opened) {
-            throw content_error(std::string(opened.error().what()) + "; " + note);
+    try {
+        return open_inputs(path);
+    } catch (const ztensor::exception& failure) {
+        if (note.empty()) {
+            throw;
         }
+        throw content_error(failure.what() + ("; " + note));
     }
-    return open_inputs(path);
 }
 
-exit_code show_one(const std::string& path, info_options& options) {
+void save_layout(const std::vector<ztensor::reader>& files, const info_options& options) {
+    if (files.size() != 1 || options.paths.size() != 1) {
+        throw usage_error("--layout is for one file");
+    }
+    std::ofstream svg(options.layout_path, std::ios::binary);
+    svg << draw_layout(files.front(), options.paths.front());
+    if (!svg.flush()) {
+        throw std::runtime_error("can't write " + options.layout_path);
+    }
+}
+
+void show_one(const std::string& path, info_options& options) {
     const std::string note = change_note(path);
     const std::vector<ztensor::reader> files = open_noted(path, note);
-    const bool is_for_people = !options.as_json && options.layout_path.empty();
-    if (!is_for_people && (files.size() != 1 || options.paths.size() != 1)) {
-        throw usage_error("--json and --layout are for one file");
-    }
     options.selected.check(files);
-    if (options.paths.size() != 1) {
-        std::cout << (path == options.paths.front() ? "" : "\n") << emphasised(printable(path)) << '\n';
-    }
-    if (is_for_people) {
+    if (!options.layout_path.empty()) {
+        save_layout(files, options);
+    } else {
+        if (options.paths.size() != 1) {
+            std::cout << (path == options.paths.front() ? "" : "\n") << emphasised(printable(path)) << '\n';
+        }
         print_files(files, options);
     }
     tell_skipped(files);
     if (!note.empty()) {
-        (options.as_json ? std::cerr : std::cout) << note << '\n';
+        std::cout << note << '\n';
     }
-    const ztensor::reader& file = files.front();
-    if (!options.layout_path.empty()) {
-        std::ofstream svg(options.layout_path, std::ios::binary);
-        svg << draw_layout(file, path);
-        if (!svg.flush()) {
-            throw std::runtime_error("can't write " + options.layout_path);
+}
+
+/// One file as such; several, or a set, as a list. What can't be opened is told in it, too.
+exit_code show_json(info_options& options) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    const auto print_all = [&] { print_json(all.size() == 1 ? all.front() : nlohmann::ordered_json{{"files", all}}); };
+    bool is_damaged = false;
+    for (const std::string& path : options.paths) {
+        if (const std::string note = change_note(path); !note.empty()) {
+            std::cerr << note << '\n';
         }
-    } else if (options.as_json) {
-        std::cout << describe::file(file).dump(1) << '\n';
+        std::vector<ztensor::reader> files;
+        try {
+            files = open_inputs(path);
+        } catch (const ztensor::exception& failure) {
+            all.push_back({{"path", path}, {"error", json_of(failure.error())}});
+            print_all();
+            throw;
+        }
+        options.selected.check(files);
+        for (const ztensor::reader& file : files) {
+            all.push_back(json_of(file, options.selected, options.has_digests, is_damaged));
+        }
+        tell_skipped(files);
     }
-    return good;
+    print_all();
+    return is_damaged ? bad : good;
 }
 
 exit_code show_info(info_options& options) {
+    if (options.as_json) {
+        return show_json(options);
+    }
     for (const std::string& path : options.paths) {
         show_one(path, options);
     }
@@ -238,7 +270,10 @@ void add_info(tool& to) {
         ->type_name("BY")
         ->check(CLI::IsMember({"name", "size", "parameters"}));
     command->add_flag("--tree", options->as_tree, "What lies below each part of the names, with sums");
-    CLI::Option* const json = command->add_flag("--json", options->as_json, "All of it for programs, with digests");
+    CLI::Option* const json = command->add_flag("--json", options->as_json, "What the index says, for programs");
+    command
+        ->add_flag("--digests", options->has_digests, "Read everything, too: what is damaged, and SHA-256 of the rest")
+        ->needs(json);
     command->add_option("--layout", options->layout_path, "Draw where everything lies, as a picture for a browser")
         ->type_name("FILE.svg")
         ->excludes(json);

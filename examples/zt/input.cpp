@@ -29,6 +29,10 @@ ztensor::read_options reading(const input_options& options) {
     return how.verify_digests(!options.takes_damaged);
 }
 
+ztensor::result<ztensor::reader> opened(const std::string& path, const input_options& options) {
+    return wait_for("opening " + path, [&] { return ztensor::open_any(file_behind(path), reading(options)); });
+}
+
 } // namespace
 
 void input_options::add_options(CLI::App& command) {
@@ -57,11 +61,11 @@ std::string path_of(const ztensor::reader& file) {
 
 ztensor::reader open_input(const std::string& path, const input_options& options) {
     require_one_file(path);
-    return ztensor::open_any(file_behind(path), reading(options)).value();
+    return opened(path, options).value();
 }
 
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options) {
-    const auto set = ztensor::open_any(file_behind(path), reading(options));
+    const auto set = opened(path, options);
     if (!set && set.error().code() == ztensor::errc::invalid_argument) { // which model is meant, the files don't say
         throw content_error(set.error().what());
     }

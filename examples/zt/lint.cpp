@@ -13,7 +13,7 @@ namespace {
 
 /// `start` stands in front of each finding.
 exit_code lint_file(const ztensor::reader& file, const std::string& start) {
-    const auto findings = ztensor::lint(file).value();
+    const auto findings = wait_for("looking at " + file.path(), [&] { return ztensor::lint(file).value(); });
     for (const ztensor::lint_finding& each : findings) {
         std::cout << start << ztensor::name(each.kind) << ": ";
         if (!each.object.empty()) {

@@ -88,12 +88,13 @@ exit_code print_tensor(const print_options& options) {
     }
     const std::uint64_t row = shape.empty() || shape.back() == 0 ? 1 : shape.back();
     const bool is_plain = !object.type().is_present();
+    const std::string what = "reading " + options.name;
     if (is_plain && object.dtype() == ztensor::dtype::i64) {
-        print_numbers(part.read<std::int64_t>().value(), row);
+        print_numbers(wait_for(what, [&] { return part.read<std::int64_t>().value(); }), row);
     } else if (is_plain && object.dtype() == ztensor::dtype::u64) {
-        print_numbers(part.read<std::uint64_t>().value(), row);
+        print_numbers(wait_for(what, [&] { return part.read<std::uint64_t>().value(); }), row);
     } else {
-        print_numbers(part.read_as<double>().value(), row);
+        print_numbers(wait_for(what, [&] { return part.read_as<double>().value(); }), row);
     }
     return good;
 }

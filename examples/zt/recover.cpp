@@ -32,7 +32,8 @@ exit_code recover_file(const std::string& path) {
     if (std::filesystem::status(path, unknown).type() == std::filesystem::file_type::not_found) {
         throw std::runtime_error(printable(path) + ": there is no such file");
     }
-    std::cout << printable(path) << ": " << sentence(ztensor::recover(path).value()) << '\n';
+    const ztensor::recovery outcome = wait_for("recovering " + path, [&] { return ztensor::recover(path).value(); });
+    std::cout << printable(path) << ": " << sentence(outcome) << '\n';
     return good;
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace zt {
@@ -69,7 +70,7 @@ private:
 /// For what does not tell how far it is: that it is going on, and for how long, on the same terms.
 class waiting_line {
 public:
-    explicit waiting_line(std::string what);
+    explicit waiting_line(std::string what); // which is shown printable
     waiting_line(const waiting_line&) = delete;
     waiting_line& operator=(const waiting_line&) = delete;
     ~waiting_line();
@@ -83,6 +84,13 @@ private:
     bool is_done_ = false;
     std::thread clock_; ///< none where nobody would see it
 };
+
+/// Does work that does not tell how far it is.
+template <class Work>
+auto wait_for(std::string what, const Work& work) {
+    const waiting_line waiting(std::move(what));
+    return work();
+}
 
 } // namespace zt
 

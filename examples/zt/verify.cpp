@@ -25,7 +25,7 @@ void complain_of(const std::string& path, const ztensor::component_view& part, c
 }
 
 ztensor::verification verify_digests(const ztensor::reader& file) {
-    const waiting_line waiting("verifying " + path_of(file));
+    const waiting_line waiting("verifying " + file.path());
     return file.verify().value();
 }
 

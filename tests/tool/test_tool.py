@@ -137,7 +137,8 @@ class ToolTest(unittest.TestCase):
         ], {"format": "pt"}))
 
     def description(self, path):
-        return json.loads(run("info", "--json", path))
+        """With everything that is read for it."""
+        return json.loads(run("info", "--json", "--digests", path))
 
     def names(self, path):
         return sorted(each["name"] for each in self.description(path)["objects"])
@@ -312,6 +313,43 @@ class ToolTest(unittest.TestCase):
             found = self.description(GOLDEN / f"{name}.zt")
             self.assertEqual([each["components"] for each in found["objects"]],
                              [each["components"] for each in expected["objects"]])
+
+    def test_info_json_says_what_the_index_says_with_attributes_as_values(self):
+        path = self.dir / "m.zt"
+        run("convert", "--digest", self.small(), path)
+        found = json.loads(run("info", "--json", path))
+        self.assertEqual((found["path"], found["generation"], found["file_length"], found["parameters"]),
+                         (str(path), "1.2", path.stat().st_size, 7))
+        self.assertEqual(found["attributes"], {"format": "pt"})
+        weight = {each["name"]: each for each in found["objects"]}["a.weight"]
+        self.assertEqual((weight["shape"], weight["parameters"], weight["attributes"]), ([2, 2], 4, None))
+        part = weight["components"]["data"]
+        self.assertEqual((part["dtype"], part["length"], part["decoded_length"]), ("f32", 16, 16))
+        self.assertTrue(part["digest"].startswith("sha256:"))
+        for key in ("digest_state", "stored_sha256", "decoded_sha256"):
+            self.assertNotIn(key, part, "nothing but the index is read")
+        only = json.loads(run("info", "--json", "--only", "a.*", path))
+        self.assertEqual((len(only["objects"]), only["parameters"]), (2, 6))
+        both = json.loads(run("info", "--json", path, MODEL))["files"]
+        self.assertEqual([each["path"] for each in both], [str(path), str(MODEL)])
+
+    def test_info_json_reports_damage(self):
+        path = self.dir / "m.zt"
+        run("convert", "--digest", self.small(), path)
+        content = bytearray(path.read_bytes())
+        content[content.index(struct.pack("<4f", 1, 2, 3, 4))] ^= 1
+        path.write_bytes(content)
+        json.loads(run("info", "--json", path))
+        found = json.loads(run("info", "--json", "--digests", path, code=BAD))
+        parts = {each["name"]: each["components"]["data"] for each in found["objects"]}
+        self.assertEqual(parts["a.weight"]["digest_state"], "mismatch")
+        self.assertEqual(parts["a.weight"]["error"]["code"], "digest_mismatch")
+        self.assertEqual(parts["a.bias"]["digest_state"], "match")
+        path.write_bytes(content[:-1])
+        found = json.loads(run("info", "--json", path, code=BAD))
+        self.assertEqual((found["path"], found["error"]["code"]), (str(path), "footer_magic"))
+        self.assertIn("m.zt", run.errors)
+        run("info", "--digests", path, code=USAGE)
 
     def test_info_is_cut_to_the_terminal_and_emphasised_unless_told_otherwise(self):
         if sys.platform == "win32":
@@ -683,9 +721,10 @@ class ToolTest(unittest.TestCase):
         self.assertIn("-00006-of-00008.zt: missing_digest: object", linted)
         run("extract", folder, "b", self.dir / "b.npy", code=USAGE)
         self.assertIn('"b"', run.errors)
-        for options in (["--json"], ["--layout", self.dir / "x.svg"]):
-            run("info", *options, folder, code=USAGE)
-            self.assertIn("are for one file", run.errors)
+        run("info", "--layout", self.dir / "x.svg", folder, code=USAGE)
+        self.assertIn("is for one file", run.errors)
+        files = json.loads(run("info", "--json", folder))["files"]
+        self.assertEqual(sorted(each["name"] for file in files for each in file["objects"]), ["a", "b"])
         run("convert", folder, self.dir / "whole.npz", code=USAGE)
         self.assertIn("several files become one .zt file", run.errors)
 

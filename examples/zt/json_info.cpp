@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "json_info.hpp"
+
+#include "../describe.hpp"
+#include "terminal.hpp"
+#include "wording.hpp"
+
+#include <cstdint>
+#include <iostream>
+#include <string>
+#include <utility>
+
+namespace zt {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Values as JSON; what JSON does not hold in hex, as it is encoded.
+json attributes_of(const ztensor::attributes_view& attributes) {
+    json out = json::object();
+    for (const ztensor::attribute& each : attributes) {
+        const auto value = ztensor::to_json(each.cbor);
+        out[std::string(each.key)] = value ? json(*value) : json{{"cbor", describe::hex(each.cbor)}};
+    }
+    return out;
+}
+
+/// Adds what `find` finds in the bytes, or why it can't.
+template <class Find>
+void add_found(json& out, bool& is_damaged, const Find& find) {
+    try {
+        find();
+    } catch (const ztensor::exception& failure) {
+        out["error"] = json_of(failure.error());
+        is_damaged = true;
+    }
+}
+
+json json_of(const ztensor::component_view& part, bool has_digests, bool& is_damaged) {
+    json out = describe::words_of(part);
+    if (part.decoded_bytes()) {
+        out["decoded_length"] = *part.decoded_bytes();
+    }
+    if (has_digests) {
+        add_found(out, is_damaged, [&] { describe::add_digests(part, out); });
+        is_damaged = is_damaged || out["digest_state"] == "mismatch";
+    }
+    return out;
+}
+
+json json_of(const ztensor::object_view& object, ztensor::version version, bool has_digests, bool& is_damaged) {
+    json out = describe::words_of(object, version);
+    out["parameters"] = object.element_count();
+    out["attributes"] = object.has_attributes() ? attributes_of(object.attributes()) : json();
+    out["components"] = json::object();
+    for (const ztensor::component_view part : object) {
+        out["components"][std::string(part.role())] = json_of(part, has_digests, is_damaged);
+    }
+    if (has_digests) {
+        add_found(out, is_damaged, [&] { describe::add_sparse_digests(object, out); });
+    }
+    return out;
+}
+
+} // namespace
+
+json json_of(const ztensor::reader& file, const selection& taken, bool has_digests, bool& is_damaged) {
+    json out = {{"path", file.path()}};
+    out.update(describe::words_of(file));
+    out["attributes"] = file.has_attributes() ? attributes_of(file.attributes()) : json();
+    json objects = json::array();
+    std::uint64_t parameters = 0, done = 0;
+    progress_line progress;
+    for (const ztensor::object_view object : file) {
+        if (taken.takes(object)) {
+            progress.show(done++, file.size(), object.name());
+            parameters += object.element_count();
+            objects.push_back(json_of(object, describe::version_of(file), has_digests, is_damaged));
+        }
+    }
+    out["parameters"] = parameters;
+    out["objects"] = std::move(objects);
+    return out;
+}
+
+json json_of(const ztensor::error& why) {
+    json out = {{"code", ztensor::name(why.code())}, {"sentence", in_words_of_zt(std::string(why.sentence()))}};
+    const auto add = [&](const char* key, const std::string& text) {
+        if (!text.empty()) {
+            out[key] = text;
+        }
+    };
+    add("object", why.object());
+    add("component", why.component());
+    if (why.offset()) {
+        out["offset"] = *why.offset();
+    }
+    return out;
+}
+
+void print_json(const json& content) {
+    std::cout << content.dump(1, ' ', true, json::error_handler_t::replace) << '\n';
+}
+
+} // namespace zt
