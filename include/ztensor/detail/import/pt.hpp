@@ -371,6 +371,14 @@ private:
         size_t rank = 0;
     };
 
+    /// One of those that hold tensors, or null.
+    [[nodiscard]] member* find_member(string_view name) noexcept {
+        return name == "storages"  ? &storages_member_
+               : name == "tensors" ? &tensors_member_
+               : name == "pickle"  ? &pickle_
+                                   : nullptr;
+    }
+
     result<void> find_members() {
         constexpr uint64_t block = 512;
         constexpr size_t name_bytes = 100, size_at = 124, size_bytes = 12, most_members = 1024;
@@ -388,11 +396,10 @@ private:
             if (!size || !fits(at + block, *size, end)) {
                 return fail(errc::truncated, "member {} of the archive reaches beyond the file", {in_quotes(name)});
             }
-            member other;
-            (name == "storages"  ? storages_member_
-             : name == "tensors" ? tensors_member_
-             : name == "pickle"  ? pickle_
-                                 : other) = {at + block, at + block + *size};
+            if (member* const found = find_member(name)) {
+                found->begin = at + block;
+                found->end = at + block + *size;
+            }
             at += block + (*size + block - 1) / block * block;
         }
         return pickle_.begin != 0 && storages_member_.begin != 0 && tensors_member_.begin != 0
