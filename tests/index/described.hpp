@@ -82,7 +82,7 @@ inline void add_object(std::string& out, const detail::manifest& index, const de
 }
 
 [[nodiscard]] inline std::string describe(const detail::manifest& index) {
-    std::string out = std::to_string(static_cast<int>(index.generation)) + (index.names_are_sorted ? " sorted" : "");
+    std::string out = std::to_string(static_cast<int>(index.version)) + (index.names_are_sorted ? " sorted" : "");
     for (const detail::object_record& object : index.objects) {
         add_object(out, index, object);
     }
