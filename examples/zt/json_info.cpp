@@ -13,21 +13,11 @@
 namespace zt {
 namespace {
 
-using json = nlohmann::ordered_json;
-
-/// Values as JSON; what JSON does not hold in hex, as it is encoded.
-json attributes_of(const ztensor::attributes_view& attributes) {
-    json out = json::object();
-    for (const ztensor::attribute& each : attributes) {
-        const auto value = ztensor::to_json(each.cbor);
-        out[std::string(each.key)] = value ? json(*value) : json{{"cbor", describe::hex(each.cbor)}};
-    }
-    return out;
-}
+using nlohmann::ordered_json;
 
 /// Adds what `find` finds in the bytes, or why it can't.
 template <class Find>
-void add_found(json& out, bool& is_damaged, const Find& find) {
+void add_found(ordered_json& out, bool& is_damaged, const Find& find) {
     try {
         find();
     } catch (const ztensor::exception& failure) {
@@ -36,8 +26,8 @@ void add_found(json& out, bool& is_damaged, const Find& find) {
     }
 }
 
-json json_of(const ztensor::component_view& part, bool has_digests, bool& is_damaged) {
-    json out = describe::words_of(part);
+ordered_json describe_part(const ztensor::component_view& part, bool has_digests, bool& is_damaged) {
+    ordered_json out = describe::words_of(part);
     if (part.decoded_bytes()) {
         out["decoded_length"] = *part.decoded_bytes();
     }
@@ -48,13 +38,14 @@ json json_of(const ztensor::component_view& part, bool has_digests, bool& is_dam
     return out;
 }
 
-json json_of(const ztensor::object_view& object, ztensor::version version, bool has_digests, bool& is_damaged) {
-    json out = describe::words_of(object, version);
+ordered_json describe_object(const ztensor::object_view& object, ztensor::version version, bool has_digests,
+                             bool& is_damaged) {
+    ordered_json out = describe::words_of(object, version);
     out["parameters"] = object.element_count();
-    out["attributes"] = object.has_attributes() ? attributes_of(object.attributes()) : json();
-    out["components"] = json::object();
+    out["attributes"] = json_of(object.attributes());
+    out["components"] = ordered_json::object();
     for (const ztensor::component_view part : object) {
-        out["components"][std::string(part.role())] = json_of(part, has_digests, is_damaged);
+        out["components"][std::string(part.role())] = describe_part(part, has_digests, is_damaged);
     }
     if (has_digests) {
         add_found(out, is_damaged, [&] { describe::add_sparse_digests(object, out); });
@@ -64,18 +55,18 @@ json json_of(const ztensor::object_view& object, ztensor::version version, bool 
 
 } // namespace
 
-json json_of(const ztensor::reader& file, const selection& taken, bool has_digests, bool& is_damaged) {
-    json out = {{"path", file.path()}};
+ordered_json json_of(const ztensor::reader& file, const selection& taken, bool has_digests, bool& is_damaged) {
+    ordered_json out = {{"path", file.path()}};
     out.update(describe::words_of(file));
-    out["attributes"] = file.has_attributes() ? attributes_of(file.attributes()) : json();
-    json objects = json::array();
+    out["attributes"] = json_of(file.attributes());
+    ordered_json objects = ordered_json::array();
     std::uint64_t parameters = 0, done = 0;
     progress_line progress;
     for (const ztensor::object_view object : file) {
         if (taken.takes(object)) {
             progress.show(done++, file.size(), object.name());
             parameters += object.element_count();
-            objects.push_back(json_of(object, describe::version_of(file), has_digests, is_damaged));
+            objects.push_back(describe_object(object, describe::version_of(file), has_digests, is_damaged));
         }
     }
     out["parameters"] = parameters;
@@ -83,8 +74,17 @@ json json_of(const ztensor::reader& file, const selection& taken, bool has_diges
     return out;
 }
 
-json json_of(const ztensor::error& why) {
-    json out = {{"code", ztensor::name(why.code())}, {"sentence", in_words_of_zt(std::string(why.sentence()))}};
+ordered_json json_of(const ztensor::attributes_view& attributes) {
+    ordered_json out; // null
+    for (const ztensor::attribute& each : attributes) {
+        const auto value = ztensor::to_json(each.cbor);
+        out[std::string(each.key)] = value ? ordered_json(*value) : ordered_json{{"cbor", describe::hex(each.cbor)}};
+    }
+    return out;
+}
+
+ordered_json json_of(const ztensor::error& why) {
+    ordered_json out = {{"code", ztensor::name(why.code())}, {"sentence", in_words_of_zt(std::string(why.sentence()))}};
     const auto add = [&](const char* key, const std::string& text) {
         if (!text.empty()) {
             out[key] = text;
@@ -98,8 +98,8 @@ json json_of(const ztensor::error& why) {
     return out;
 }
 
-void print_json(const json& content) {
-    std::cout << content.dump(1, ' ', true, json::error_handler_t::replace) << '\n';
+void print_json(const ordered_json& content) {
+    std::cout << content.dump(1, ' ', true, ordered_json::error_handler_t::replace) << '\n';
 }
 
 } // namespace zt

@@ -15,6 +15,9 @@ namespace zt {
 /// error; then `is_damaged` becomes true.
 nlohmann::ordered_json json_of(const ztensor::reader& file, const selection& taken, bool has_digests, bool& is_damaged);
 
+/// The values; what JSON does not hold in hex, as it is encoded. Null if there are none.
+nlohmann::ordered_json json_of(const ztensor::attributes_view& attributes);
+
 nlohmann::ordered_json json_of(const ztensor::error& why);
 
 /// On the standard output, in ASCII.

@@ -2,6 +2,7 @@
 #include "../describe.hpp"
 #include "command.hpp"
 #include "input.hpp"
+#include "json_info.hpp"
 #include "layout.hpp"
 #include "report_page.hpp"
 #include "stats.hpp"
@@ -33,11 +34,6 @@ std::string as_utf8(std::string_view text) {
 
 json number_of(double number) {
     return std::isfinite(number) ? json(number) : json(std::isnan(number) ? "NaN" : number < 0 ? "-inf" : "inf");
-}
-
-json attributes_of(const ztensor::attributes_view& attributes) {
-    const auto values = ztensor::to_json(attributes);
-    return attributes.empty() ? json() : values ? *values : json(as_utf8(values.error().what()));
 }
 
 void add_numbers(json& row, const ztensor::object_view& object) {
@@ -86,7 +82,7 @@ json row_of(const ztensor::object_view& object, bool has_stats) {
                 {"encoding", encodings},
                 {"digest", digests},
                 {"offset", offset},
-                {"attributes", attributes_of(object.attributes())}};
+                {"attributes", json_of(object.attributes())}};
     if (has_stats) {
         add_numbers(row, object);
     }
@@ -133,7 +129,7 @@ json content_of(const std::vector<ztensor::reader>& files, const report_options&
             {"tensors", tensors},
             {"lint", findings},
             {"layout", files.size() == 1 ? json(draw_layout(first, options.path)) : json()},
-            {"attributes", files.size() == 1 ? attributes_of(first.attributes()) : json()}};
+            {"attributes", files.size() == 1 ? json(json_of(first.attributes())) : json()}};
 }
 
 /// In ASCII, and without anything that HTML would take for the end of the script.

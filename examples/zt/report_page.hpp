@@ -101,6 +101,14 @@ function choose(t) {
     if (t.attributes) { at('own').append(make('pre', JSON.stringify(t.attributes, null, 1))); }
     draw();
 }
+rows.onkeydown = event => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || !shown.length) return;
+    event.preventDefault();
+    const next = Math.min(shown.length - 1, Math.max(0, shown.indexOf(chosen) + step)), top = next * rowHeight;
+    rows.scrollTop = Math.min(top, Math.max(rows.scrollTop, top + rowHeight - rows.clientHeight));
+    choose(shown[next]);
+};
 at('find').oninput = arrange; rows.onscroll = draw; window.onresize = draw;
 if (data.layout) { at('drawing').hidden = false; at('layout').innerHTML = data.layout; }
 if (data.lint.length) { at('findings').hidden = false; for (const each of data.lint) at('lint').append(make('li', each)); }

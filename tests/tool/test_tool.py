@@ -5,6 +5,7 @@
 Usage: test_tool.py ZT...: the program, after an emulator if it needs one. In the top folder of the project.
 """
 
+import base64
 import json
 import math
 import os
@@ -106,6 +107,21 @@ def on_terminal(columns, *words, env=None):
     os.close(child)
     assert process.wait() == GOOD
     return out[:-len(mark)].decode().replace("\r\n", "\n")
+
+
+def in_browser(page, script):
+    """What a script finds in a page that is open in a browser: the JSON that it leaves in `found`; None without a browser."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        seen = pathlib.Path(folder) / "page.html"
+        seen.write_text(page.read_text() + "<script>'use strict'; (() => { const found = {};\n" + script +
+                        "\nconst e = document.createElement('pre'); e.id = 'found';"
+                        "e.textContent = btoa(JSON.stringify(found)); document.body.append(e); })();</script>")
+        shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/user",
+                                "--dump-dom", seen.as_uri()], capture_output=True, text=True, check=True, timeout=120).stdout
+    return json.loads(base64.b64decode(re.search(r'<pre id="found">([^<]*)</pre>', shown).group(1)))
 
 
 def damaged(path, to):
@@ -313,6 +329,38 @@ class ToolTest(unittest.TestCase):
             found = self.description(GOLDEN / f"{name}.zt")
             self.assertEqual([each["components"] for each in found["objects"]],
                              [each["components"] for each in expected["objects"]])
+
+    def test_the_page_of_report_finds_sorts_and_shows_tensors_in_a_browser(self):
+        many = [(f"layer.{i}", "F32", [i + 1], struct.pack("<f", i) * (i + 1)) for i in range(300)]
+        self.report(self.file("many.safetensors", safetensors(many + [("<b>&amp;", "U8", [2], b"\x01\x02")])))
+        found = in_browser(self.dir / "r.html", """
+            const names = () => [...document.querySelectorAll('.row')].map(row => row.firstChild.textContent);
+            const press = (on, key) => on.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+            found.rows = names().length;
+            at('find').value = 'LAYER.29 f32'; at('find').dispatchEvent(new Event('input'));
+            found.found = names(); found.count = at('count').textContent;
+            at('find').value = ''; at('find').dispatchEvent(new Event('input'));
+            at('head').children[3].click(); found.most = names()[0];
+            at('head').children[3].click(); found.least = names()[0];
+            document.querySelector('.row').click();
+            found.name = at('name').textContent; found.facts = at('facts').textContent; found.bars = document.querySelectorAll('#bars rect').length;
+            press(at('rows'), 'ArrowDown'); found.next = at('name').textContent;
+            at('find').value = '<b>'; at('find').dispatchEvent(new Event('input')); found.odd = names();
+            found.layout = document.querySelectorAll('#layout rect').length > 0;
+            found.requests = performance.getEntriesByType('resource').length;""")
+        if found is None:
+            tell_skipped("what a browser makes of the page of zt report: there is no chromium")
+            return
+        self.assertLess(found["rows"], 100, "only rows that are seen are drawn")
+        self.assertEqual(found["found"], ["layer.29", *(f"layer.{i}" for i in range(290, 300))])
+        self.assertEqual(found["count"], "11 of 301")
+        self.assertEqual((found["most"], found["least"], found["name"], found["next"]),
+                         ("layer.299", "layer.0", "layer.0", "layer.1"))
+        self.assertIn("Parameters1", found["facts"])
+        self.assertGreater(found["bars"], 0)
+        self.assertEqual(found["odd"], ["<b>&amp;"])
+        self.assertTrue(found["layout"])
+        self.assertEqual(found["requests"], 0, "it needs no network")
 
     def test_info_json_says_what_the_index_says_with_attributes_as_values(self):
         path = self.dir / "m.zt"
