@@ -14,10 +14,11 @@ h1 { font-size: 1.4rem; margin: 0 0 .2rem; overflow-wrap: anywhere; } h2 { font-
 .soft { color: var(--soft); } dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: .5rem 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; } pre { background: var(--band); padding: .6rem; overflow: auto; margin: 0; }
 #find { font: inherit; width: min(100%, 30rem); padding: .35rem .5rem; color: inherit; background: var(--back); border: 1px solid var(--line); border-radius: 4px; }
-.grid { display: grid; grid-template-columns: minmax(12rem, 4fr) 1.2fr 2fr 1.4fr 1.2fr 1fr 1fr 1.2fr; }
-.head button { all: unset; cursor: pointer; color: var(--soft); padding: .3rem .4rem; } .head button:focus-visible { outline: 2px solid var(--mark); }
+.grid { display: grid; grid-template-columns: minmax(10rem, 4fr) 1fr 2fr 1.4fr 1.3fr 1.4fr 1.4fr 1fr; }
+.head { overflow-y: hidden; scrollbar-gutter: stable; }
+.head button { all: unset; cursor: pointer; color: var(--soft); padding: .3rem .4rem; } .head button.number { text-align: right; } .head button:focus-visible { outline: 2px solid var(--mark); }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
-#rows { height: 26rem; overflow: auto; border-top: 1px solid var(--line); border-bottom: 1px solid var(--line); position: relative; }
+#rows { height: 26rem; overflow: auto; scrollbar-gutter: stable; border-top: 1px solid var(--line); border-bottom: 1px solid var(--line); position: relative; }
 .row { position: absolute; left: 0; right: 0; height: 28px; cursor: pointer; } .row > * { padding: .2rem .4rem; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .row:hover, .row.chosen { background: var(--band); } .row.chosen { box-shadow: inset 3px 0 var(--mark); }
 #layout svg { width: 100%; height: auto; background: #fff; } li { overflow-wrap: anywhere; }
