@@ -395,7 +395,7 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(parts["a.bias"]["digest_state"], "match")
         path.write_bytes(content[:-1])
         found = json.loads(run("info", "--json", path, code=BAD))
-        self.assertEqual((found["path"], found["error"]["code"]), (str(path), "footer_magic"))
+        self.assertEqual((found["path"], found["error"]["code"]), (str(path), "truncated"))
         self.assertIn("m.zt", run.errors)
         run("info", "--digests", path, code=USAGE)
 
@@ -582,10 +582,10 @@ class ToolTest(unittest.TestCase):
         for version in ("0.1", "1.1", "1.2", "2")[: 4 if self.has_version_2() else 3]:
             for words in ([], ["--zstd"], ["--digest"]):
                 run("convert", "--version", version, *words, MODEL, self.dir / "x.zt")
-                self.assertIn(f"; {version}, ", run("info", self.dir / "x.zt"))
+                self.assertIn(f"; zTensor {version}, ", run("info", self.dir / "x.zt"))
                 self.assertEqual(run("diff", "--ignore-attributes", MODEL, self.dir / "x.zt"), "")
         run("convert", MODEL, self.dir / "x.zt")
-        self.assertIn("; 1.2, ", run("info", self.dir / "x.zt"))
+        self.assertIn("; zTensor 1.2, ", run("info", self.dir / "x.zt"))
         run("convert", "--version", "2", self.small(), self.dir / "x.safetensors", code=USAGE)
         run("convert", "--version", "3", self.small(), self.dir / "x.zt", code=USAGE)
 
@@ -695,7 +695,7 @@ class ToolTest(unittest.TestCase):
     def test_migrate_writes_the_version_asked_for(self):
         for version in ("0.1", "1.1", "1.2", "2")[: 4 if self.has_version_2() else 3]:
             run("migrate", "--version", version, MODEL, self.dir / "x.zt")
-            self.assertIn(f"; {version}", run("info", self.dir / "x.zt"))
+            self.assertIn(f"; zTensor {version}", run("info", self.dir / "x.zt"))
             self.assertEqual(run("diff", "--ignore-attributes", MODEL, self.dir / "x.zt"), "")
         run("migrate", "--version", "0.1", GOLDEN / "v1.2-quantized-group.zt", self.dir / "y.zt", code=BAD)
 
@@ -772,7 +772,7 @@ class ToolTest(unittest.TestCase):
         run("info", "--layout", self.dir / "x.svg", folder, code=USAGE)
         self.assertIn("is for one file", run.errors)
         files = json.loads(run("info", "--json", folder))["files"]
-        self.assertEqual(sorted(each["name"] for file in files for each in file["objects"]), ["a", "b"])
+        self.assertEqual(sorted(each["name"] for file in files for each in file["objects"]), ["a0", "a1"])
         run("convert", folder, self.dir / "whole.npz", code=USAGE)
         self.assertIn("several files become one .zt file", run.errors)
 
