@@ -21,10 +21,23 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+
+namespace detail {
+
+/// Work on a file, whose errors name it. Its name is made first, so that work that was done is never said to have
+/// failed for want of memory.
+template <class Work>
+auto on_file(const file_path& path, const Work& work) -> std::invoke_result_t<const Work&> {
+    const string name = path_text(path.native());
+    return in_file(work(), name);
+}
+
+} // namespace detail
 
 // -- append definitions
 //
@@ -32,8 +45,9 @@ inline namespace ZTENSOR_MODE {
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::append(const file_path& path, const write_options& options) {
     return detail::guard_memory([&]() -> result<writer> {
-        ZTENSOR_TRY_ASSIGN(writer out, detail::in_file(detail::append_to(path, options, detail::operating_system()),
-                                                       detail::path_text(path.native())));
+        ZTENSOR_TRY_ASSIGN(writer out, detail::on_file(path, [&] {
+                               return detail::append_to(path, options, detail::operating_system());
+                           }));
         detail::writer_access::core_of(out)->set_path(path);
         return out;
     });
@@ -119,9 +133,9 @@ ZTENSOR_INLINE result<void> editor::finish() {
 
 ZTENSOR_COLD ZTENSOR_INLINE result<editor> edit(const file_path& path, const write_options& options) {
     return detail::guard_memory([&]() -> result<editor> {
-        ZTENSOR_TRY_ASSIGN(std::unique_ptr<detail::editor_core> made,
-                           detail::in_file(detail::edit_by(path, options, detail::operating_system()),
-                                           detail::path_text(path.native())));
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<detail::editor_core> made, detail::on_file(path, [&] {
+                               return detail::edit_by(path, options, detail::operating_system());
+                           }));
         return detail::editor_access::make(made.release());
     });
 }
@@ -131,15 +145,13 @@ ZTENSOR_COLD ZTENSOR_INLINE result<editor> edit(const file_path& path, const wri
 // After a crash. Defines recover() and its kin. SPEC.md section 10.
 
 ZTENSOR_COLD ZTENSOR_INLINE result<recovery> recover(const file_path& path) {
-    return detail::guard_memory([&] {
-        return detail::in_file(detail::recover_by(path, detail::operating_system()), detail::path_text(path.native()));
-    });
+    return detail::guard_memory(
+        [&] { return detail::on_file(path, [&] { return detail::recover_by(path, detail::operating_system()); }); });
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<bool> has_undo_record(const file_path& path) {
     return detail::guard_memory([&] {
-        return detail::in_file(detail::has_undo_record_by(path, detail::operating_system()),
-                               detail::path_text(path.native()));
+        return detail::on_file(path, [&] { return detail::has_undo_record_by(path, detail::operating_system()); });
     });
 }
 
