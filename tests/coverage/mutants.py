@@ -86,7 +86,7 @@ ELSEWHERE = ("damage json exhaustion opening_memory exhausted_memory peak_memory
              "zstd zstd_frames edit_faults").split()
 WINGS = "support base os cbor codec index read write transfer import".split()
 COMPILE = "clang++ -std=c++17 -fPIC -w -DZTENSOR_COMPILED".split()
-SECONDS = 300  # a test run that takes longer hangs: the longest takes a third of it
+SECONDS = 600  # a test run that takes longer hangs: the longest takes a third of it
 
 
 def run(command, **more):

@@ -270,6 +270,94 @@ TEST_CASE("an opcode of a pickle that stands on the wrong values is refused") {
     }
 }
 
+TEST_CASE("what a pickle may call makes its value, or refuses arguments that it is not called with") {
+    using namespace opcodes_of_pickles;
+    const bytes ordered = global("collections", "OrderedDict"), defaults = global("collections", "defaultdict");
+    const bytes oldest = global("torch._utils", "_rebuild_tensor"), of_bytes = global("builtins", "bytes");
+    const bytes quantized = global("torch._utils", "_rebuild_qtensor");
+    const bytes sparse = global("torch._utils", "_rebuild_sparse_tensor");
+    const bytes of_type = global("torch._tensor", "_rebuild_from_type_v2"), list = global("builtins", "list");
+    const bytes tag = global("torch.jit._pickle", "restore_type_tag"), device = global("torch", "device");
+    const bytes coo = text("torch.sparse_coo"), csr = text("torch.sparse_csr");
+    const bytes affine = tuple({global("torch", "per_tensor_affine"), "N", "N"});
+    const auto quantized_by = [&](const bytes& quantizer) {
+        return called(quantized, {storage_id(), number(0), one_two, one_two, quantizer, "\x89", ")"});
+    };
+    const auto stored_as = [](const bytes& view) {
+        return tuple({text("storage"), float_storage, text("0"), text("cpu"), number(6), view}) + "Q";
+    };
+    const auto tensor_of = [](const bytes& storage) {
+        return called(global("torch._utils", "_rebuild_tensor_v2"),
+                      {storage, number(0), one_two, one_two, "\x89", ")"});
+    };
+    const std::pair<bytes, const char*> rows[] = {
+        {called(oldest, {storage_id(), number(0), one_two, one_two}), "ok, a tensor"},
+        {called(oldest, {storage_id(), number(0), one_two, one_two, "\x89"}), "pickle_malformed"},
+        {quantized_by(affine), "ok, a tensor"},
+        {quantized_by("N"), "pickle_malformed"},
+        {quantized_by(one_two), "pickle_malformed"},
+        {called(quantized, {storage_id(), number(0), one_two, one_two, affine, "\x89", ")", "N"}), "pickle_malformed"},
+        {tensor(9, {}, {"}(" + text("conj") + "\x88" + text("neg") + "\x88u"}), "ok, a tensor"},
+        {tensor(9, {}, {"}" + text("neg") + "\x88s"}), "ok, a tensor"},
+        {tensor(9, {}, {"}" + text("other") + "\x88s"}), "pickle_refused"},
+        {called(global("torch._utils", "_rebuild_meta_tensor_no_storage"), {"N"}), "ok, a tensor"},
+        {tensor_of(storage_id(3, text("meta"))), "ok, a tensor"},
+        {called(sparse, {coo, tuple({tensor(), tensor(), one_two})}), "ok, a tensor"},
+        {called(sparse, {csr, tuple({tensor(), tensor(), tensor(), one_two})}), "ok, a tensor"},
+        {called(sparse, {coo}), "pickle_malformed"},
+        {called(sparse, {"N", "N"}), "pickle_malformed"},
+        {called(sparse, {coo, tuple({tensor(), "N", one_two})}), "pickle_malformed"},
+        {called(sparse, {coo, tuple({"N", tensor(), one_two})}), "pickle_malformed"},
+        {called(sparse, {coo, tuple({tensor(), tensor(), "N"})}), "pickle_malformed"},
+        {called(sparse, {coo, tuple({tensor(), tensor_of(storage_id(3, text("meta"))), one_two})}), "pickle_malformed"},
+        {called(ordered, {}), "ok, a dict"},
+        {called(defaults, {}), "ok, a dict"},
+        {called(defaults, {"N", "}"}), "ok, a dict"},
+        {called(ordered, {"](]NNee"}), "pickle_malformed"}, // a list of no pairs
+        {called(ordered, {"](](NNee"}), "ok, a dict"},
+        {called(ordered, {"](Ne"}), "pickle_malformed"},
+        {called(ordered, {"]()e"}), "pickle_malformed"},
+        {called(ordered, {"](N\x85"
+                          "e"}),
+         "pickle_malformed"},
+        {called(ordered, {"](NNN\x87"
+                          "e"}),
+         "pickle_malformed"},
+        {called(ordered, {"]", "]"}), "pickle_malformed"},
+        {called(of_bytes, {}), "ok, bytes"},
+        {called(of_bytes, {"C\1a"}), "ok, bytes"},
+        {called(of_bytes, {"N"}), "pickle_malformed"},
+        {called(global("_codecs", "encode"), {text("a\xc3\xbf\xc2\x80"), text("latin1")}), "ok, bytes"},
+        {called(global("_codecs", "encode"), {text("\xe2\x82\xac"), text("latin1")}), "pickle_malformed"},
+        {called(of_type, {global("torch._utils", "_rebuild_parameter"), "N", tuple({tensor(), "\x88", "}"}), "}"}),
+         "ok, a tensor"},
+        {called(of_type, {global("torch._utils", "_rebuild_parameter"), "N", tuple({tensor(), "\x88", "}"})}),
+         "pickle_malformed"},
+        {called(of_type, {"N", "N", ")", "}"}), "pickle_malformed"},
+        {called(of_type, {ordered, "N", "N", "}"}), "pickle_malformed"},
+        {called(of_type, {of_type, "N", ")", "}"}), "pickle_malformed"}, // not without an end
+        {called(of_type, {ordered, "N", ")", "}"}), "ok, a dict"},
+        {called(tag, {tensor(), text("Tensor")}), "ok, a tensor"},
+        {called(tag, {tensor(), "N", "N"}), "pickle_malformed"},
+        {called(global("torch.jit._pickle", "build_intlist"), {"]"}), "ok, a list"},
+        {called(list, {}), "ok, a list"},
+        {called(list, {")"}), "ok, a tuple"},
+        {called(list, {"}"}), "pickle_malformed"},
+        {called(device, {"N"}), "pickle_malformed"},
+        {stored_as("N"), "ok, a storage"},
+        {stored_as(tuple({text("1"), number(2), number(4)})), "ok, a storage"},
+        {stored_as(tuple({text("1"), number(3), number(4)})), "out_of_bounds"},
+        {stored_as(tuple({text("1"), number(2)})), "pickle_malformed"},
+        {stored_as(tuple({text("1"), "N", number(4)})), "pickle_malformed"},
+        {stored_as(tuple({text("1"), number(2), "N"})), "pickle_malformed"},
+        {stored_as(number(1)), "pickle_malformed"},
+    };
+    for (const auto& [opcodes, expected] : rows) {
+        CAPTURE(support::to_hex(support::bytes_of(opcodes)));
+        CHECK(outcome_of("\x80\x02" + opcodes + ".") == expected);
+    }
+}
+
 TEST_CASE("a pickle stacks no more than its limits allow") {
     using namespace opcodes_of_pickles;
     CHECK(outcome_of("\x80\x02" + bytes(2'000'000, 'N')) == "limit_exceeded");
