@@ -77,10 +77,19 @@ TEST_CASE("the shards of a directory, of an index and of a list are one namespac
         CHECK(refusal(set.file_of("e")) == errc::object_not_found);
         CHECK(set.find("e").error().object() == "e");
         CHECK(set.files()[2].container() == ztensor::container_kind::zt);
+        CHECK_FALSE(set.container().is_present());
+        CHECK_FALSE(set.version().is_present());
+        const auto verified = set.verify();
+        REQUIRE(support::outcome(verified) == "ok");
+        CHECK(verified->absent + verified->verified == 4);
+        CHECK(verified->mismatches.empty());
     }
     const std::string first = (folder / "1.safetensors").string(), second = (folder / "2.safetensors").string();
     CHECK(ztensor::open_any({first, second}).value().size() == 3);
-    CHECK(ztensor::open_any(first).value().size() == 2);
+    const reader one = ztensor::open_any(first).value();
+    CHECK(one.size() == 2);
+    CHECK(one.file_of("a").value() == 0);
+    CHECK(refusal(one.file_of("d")) == errc::object_not_found);
     CHECK(reader::join({ztensor::open_any(first).value()}).value().size() == 2);
     CHECK(reader::join({}).value().empty());
     reader held;

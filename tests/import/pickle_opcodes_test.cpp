@@ -351,6 +351,27 @@ TEST_CASE("what a pickle may call makes its value, or refuses arguments that it 
         {stored_as(tuple({text("1"), "N", number(4)})), "pickle_malformed"},
         {stored_as(tuple({text("1"), number(2), "N"})), "pickle_malformed"},
         {stored_as(number(1)), "pickle_malformed"},
+        {"\x90", "pickle_malformed"}, // what stands on a mark, without one
+        {"l", "pickle_malformed"},
+        {"d", "pickle_malformed"},
+        {"\x91", "pickle_malformed"},
+        {"]e", "pickle_malformed"},
+        {"L12\n", "ok, an int"},
+        {"LL\n", "pickle_malformed"},
+        {"Np-1\n", "pickle_malformed"},
+        {"g-1\n", "pickle_malformed"},
+        {"Vtorch\nVFloatStorage\n\x93", "pickle_malformed"}, // named by text that has no place in the pickle
+        {text("torch") + "VFloatStorage\n\x93", "pickle_malformed"},
+        {ordered + "N\x81", "pickle_malformed"},
+        {ordered + ")\x81", "ok, a dict"},
+        {ordered + tuple({"N"}) + "\x81", "pickle_malformed"},
+        {"cos\nsystem\n)R" + tuple({"}", "}"}) + "b", "ok, an object"},
+        {"cos\nsystem\n)R" + tuple({"N", "}"}) + "b", "ok, an object"},
+        {"cos\nsystem\n)R" + tuple({"}", "N"}) + "b", "ok, an object"},
+        {storage_id() + "}b", "ok, a storage"},
+        {"cos\nsystem\n}b", "ok, an unknown global"},
+        {tuple({text("module"), "cos\nsystem\n", text("f"), text("s")}) + "Q", "ok, an unknown global"},
+        {tuple({text("module"), "N", text("f"), text("s")}) + "Q", "pickle_malformed"},
     };
     for (const auto& [opcodes, expected] : rows) {
         CAPTURE(support::to_hex(support::bytes_of(opcodes)));

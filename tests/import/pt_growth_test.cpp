@@ -96,6 +96,20 @@ bytes tar_tensors(std::size_t count) {
            tar_member("tensors", tensors) + tar_member("storages", storages + start + "].") + bytes(1024, '\0');
 }
 
+/// Of one tensor, with one of its members replaced.
+bytes tar_with(const bytes& name, const bytes& content) {
+    const bytes whole = tar_tensors(1), other = tar_member(name, content);
+    bytes all;
+    for (std::size_t at = 0; whole[at] != '\0';) {
+        const std::size_t data = std::stoul(whole.substr(at + 124, 11), nullptr, 8),
+                          size = 512 + (data + 511) / 512 * 512;
+        const bool is_it = whole.compare(at, name.size() + 1, name + '\0') == 0;
+        all += is_it ? other : whole.substr(at, size);
+        at += size;
+    }
+    return all + bytes(1024, '\0');
+}
+
 /// Counts what is read, and allocates nothing for it.
 class counted_source final : public ztensor::byte_source {
 public:
@@ -147,4 +161,54 @@ TEST_CASE("a checkpoint of ten times as many values, storages or tensors costs t
         CHECK(large.bytes_read <= 11 * small.bytes_read);
         CHECK(large.allocations <= 11 * small.allocations);
     }
+}
+
+TEST_CASE("a checkpoint from before version 0.2 whose members are other than written is refused") {
+    using namespace pt_growth;
+    const bytes one = start + number_opcode(1) + ".", views = start + "].", no_list = start + "N.";
+    const bytes storage = start + "(" + number_opcode(0) + text_opcode("cpu") + "ctorch\nByteStorage\nt.";
+    const bytes content = little_endian(4, 8) + "abcd", scalar = little_endian(0, 8) + little_endian(0, 8);
+    const auto viewed = [&](const bytes& view) { return one + storage + content + start + "]" + view + "a."; };
+    const auto four = [](std::size_t number, std::size_t root, std::size_t first, std::size_t count) {
+        return "(" + number_opcode(number) + number_opcode(root) + number_opcode(first) + number_opcode(count) + "t";
+    };
+    const struct {
+        const char* member;
+        bytes content;
+        const char* outcome;
+    } rows[] = {
+        {"storages", one + storage + content + views, "ok"},
+        {"storages", viewed(four(7, 0, 1, 3)), "ok"},
+        {"storages", viewed(four(7, 0, 2, 3)), "out_of_bounds"},
+        {"storages", viewed(four(7, 9, 0, 1)), "out_of_bounds"},
+        {"storages", viewed("(" + number_opcode(7) + number_opcode(0) + "t"), "pickle_malformed"},
+        {"storages", viewed("N"), "pickle_malformed"},
+        {"storages", one + storage + content + no_list, "pickle_malformed"},
+        {"storages", no_list, "pickle_malformed"},
+        {"storages", one + start + "N." + content + views, "pickle_malformed"},
+        {"storages", one + start + "(NNctorch\nByteStorage\nt." + content + views, "pickle_malformed"},
+        {"storages", one + start + "(" + number_opcode(0) + "Nctorch\nfloat32\nt." + content + views,
+         "pickle_malformed"},
+        {"storages", one + start + "(" + number_opcode(0) + "NNt." + content + views, "pickle_malformed"},
+        {"storages",
+         one + start + "(" + number_opcode(0) + "Nctorch\nLongStorage\nt." + little_endian(~std::uint64_t{0} / 4, 8),
+         "shape_overflow"},
+        {"storages", one + storage + little_endian(5, 8) + "abcd", "truncated"},
+        {"tensors", one + start + "N." + scalar, "pickle_malformed"},
+        {"tensors", one + start + "(NNNt." + scalar, "pickle_malformed"},
+        {"tensors", one + start + "(" + number_opcode(1) + number_opcode(9) + "Nt." + scalar, "pickle_malformed"},
+        {"tensors", one + start + "(N" + number_opcode(0) + "Nt." + scalar, "pickle_malformed"},
+        {"tensors", one + start + "(" + number_opcode(1) + number_opcode(0) + "Nt." + scalar, "ok"},
+        {"tensors", one + start + "(" + number_opcode(1) + number_opcode(0) + "Nt." + little_endian(9, 8), "truncated"},
+        {"tensors", one + start + "(" + number_opcode(2) + number_opcode(0) + "Nt." + scalar, "schema_missing"},
+        {"pickle", start + "}" + text_opcode("a") + "NQs.", "pickle_malformed"},
+    };
+    for (const auto& each : rows) {
+        CAPTURE(each.member, support::to_hex(support::bytes_of(each.content)));
+        const bytes whole = tar_with(each.member, each.content);
+        CHECK(support::outcome(ztensor::open_any(std::make_shared<counted_source>(whole), "x.pt")) == each.outcome);
+    }
+    bytes odd_size = tar_tensors(1);
+    odd_size[130] = '8';
+    CHECK(support::outcome(ztensor::open_any(std::make_shared<counted_source>(odd_size), "x.pt")) == "truncated");
 }

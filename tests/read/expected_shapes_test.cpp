@@ -156,6 +156,23 @@ TEST_CASE("a plan reads into rows that lie apart, and into bytes of a type known
                       .run()) == errc::type_mismatch);
 }
 
+TEST_CASE("a number, nothing, and a part of rows are read into rows that lie apart, too") {
+    const support::byte_vector content = support::written({}, [](ztensor::writer& out) {
+        out.add("number", {}, std::vector<float>{7}).value();
+        out.add("nothing", {0, 3}, std::vector<float>()).value();
+        out.add("rows", {3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6}).value();
+    });
+    const reader file = reader::from_bytes(ztensor::bytes_view(content)).value();
+    float number = 0, nothing = 5, rows[2][4] = {};
+    ztensor::load_plan plan(file);
+    plan.add("number", ztensor::into(&number, sizeof number)).add("nothing", ztensor::into(&nothing, sizeof nothing));
+    plan.add(file["rows"].rows(1, 3), ztensor::into(&rows[0][0], sizeof rows[0]));
+    CHECK(outcome(plan.run()) == "ok");
+    CHECK(number == 7);
+    CHECK(nothing == 5);
+    CHECK((rows[0][0] == 3 && rows[0][1] == 4 && rows[0][2] == 0 && rows[1][0] == 5 && rows[1][1] == 6));
+}
+
 TEST_CASE("what is acquired is borrowed where that is safe, and outlives the reader") {
     const support::byte_vector content = small_model();
     const support::temp_dir folder;

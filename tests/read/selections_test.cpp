@@ -230,6 +230,30 @@ TEST_CASE("parts are viewed where they are one run of whole bytes, and the reaso
     CHECK(has_words(sentence(file["packed"].rows(0, 1).view<std::uint8_t>()), {"parts of bytes"}));
 }
 
+TEST_CASE("a part of a component is converted to any number, and acquired") {
+    auto out = ztensor::writer::to_memory().value();
+    REQUIRE(out.add("x", {4}, std::vector<std::int64_t>{1, -2, (std::int64_t{1} << 62) + 1, 4}));
+    REQUIRE(out.add("y", {4}, std::vector<float>{1, 2, 3, 4}));
+    REQUIRE(out.finish());
+    const std::vector<std::byte> content = out.take_bytes();
+    const reader file = reader::from_bytes(ztensor::bytes_view(content)).value();
+    const selection part = file["x"]["data"].part(1, 2, 2);
+    const std::vector<long double> exact = {static_cast<long double>((std::int64_t{1} << 62) + 1), 4};
+    CHECK(part.read_as<long double>().value() == exact);
+    CHECK(part.read_as<double>().value() == std::vector<double>{4611686018427387904.0, 4});
+    const auto borrowed = part.acquire<std::int64_t>();
+    REQUIRE(borrowed);
+    CHECK(borrowed->is_borrowed());
+    CHECK(borrowed->shape() == ztensor::shape{2});
+    CHECK((*borrowed)[1] == 4);
+    const auto made = file["y"]["data"].part(0, 1, 4).acquire_as<float>();
+    REQUIRE(made);
+    CHECK((*made)[0] == 1);
+    const auto converted = file["y"]["data"].part(0, 1, 2).acquire_as<double>();
+    REQUIRE(converted);
+    CHECK((*converted)[1] == 2);
+}
+
 TEST_CASE("a part that is not there is told by the verb that asks for it") {
     const support::byte_vector content = selections::dense_of_1_2();
     const reader file = reader::from_bytes(ztensor::bytes_view(content)).value();
