@@ -357,14 +357,17 @@ TEST_CASE("what a pickle may call makes its value, or refuses arguments that it 
         {"\x91", "pickle_malformed"},
         {"]e", "pickle_malformed"},
         {"L12\n", "ok, an int"},
+        {"L-99999999999999999999L\n", "ok, a text"}, // of more digits than 64 bits hold
         {"LL\n", "pickle_malformed"},
+        {"I-\n", "pickle_malformed"},
+        {"I1x\n", "pickle_malformed"},
         {"Np-1\n", "pickle_malformed"},
         {"g-1\n", "pickle_malformed"},
         {"Vtorch\nVFloatStorage\n\x93", "pickle_malformed"}, // named by text that has no place in the pickle
         {text("torch") + "VFloatStorage\n\x93", "pickle_malformed"},
         {ordered + "N\x81", "pickle_malformed"},
         {ordered + ")\x81", "ok, a dict"},
-        {ordered + tuple({"N"}) + "\x81", "pickle_malformed"},
+        {ordered + tuple({"N"}) + "\x81", "ok, an object"},
         {"cos\nsystem\n)R" + tuple({"}", "}"}) + "b", "ok, an object"},
         {"cos\nsystem\n)R" + tuple({"N", "}"}) + "b", "ok, an object"},
         {"cos\nsystem\n)R" + tuple({"}", "N"}) + "b", "ok, an object"},

@@ -200,7 +200,7 @@ TEST_CASE("a checkpoint from before version 0.2 whose members are other than wri
         {"tensors", one + start + "(N" + number_opcode(0) + "Nt." + scalar, "pickle_malformed"},
         {"tensors", one + start + "(" + number_opcode(1) + number_opcode(0) + "Nt." + scalar, "ok"},
         {"tensors", one + start + "(" + number_opcode(1) + number_opcode(0) + "Nt." + little_endian(9, 8), "truncated"},
-        {"tensors", one + start + "(" + number_opcode(2) + number_opcode(0) + "Nt." + scalar, "schema_missing"},
+        {"tensors", one + start + "(" + number_opcode(2) + number_opcode(0) + "Nt." + scalar, "pickle_malformed"},
         {"pickle", start + "}" + text_opcode("a") + "NQs.", "pickle_malformed"},
     };
     for (const auto& each : rows) {

@@ -283,9 +283,14 @@ private:
         }
         line.remove_suffix(!line.empty() && line.back() == 'L' ? 1 : 0);
         int64_t value = 0;
-        return push(parse_integer_line(line, value)
-                        ? made_.make_integer(static_cast<uint64_t>(value))
-                        : made_.add_decoded(pickle_kind::text, as_bytes(line))); // of many digits
+        if (parse_integer_line(line, value)) {
+            return push(made_.make_integer(static_cast<uint64_t>(value)));
+        }
+        const string_view digits = line.substr(!line.empty() && line[0] == '-' ? 1 : 0);
+        if (digits.empty() || digits.find_first_not_of("0123456789") != string_view::npos) {
+            return malformed("a line is no integer");
+        }
+        return push(made_.add_decoded(pickle_kind::text, as_bytes(line))); // of many digits
     }
     result<void> push_line_number(string_view line) {
         double value = 0;
