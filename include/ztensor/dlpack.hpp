@@ -88,8 +88,7 @@ struct tensor {
     std::uint64_t byte_offset; ///< from data to the first element
 };
 
-/// What DLPack calls a DLManagedTensorVersioned. Whoever has one calls its deleter once, when it is done with the
-/// memory.
+/// What DLPack calls a DLManagedTensorVersioned. Its consumer calls the deleter once, when it is done with the memory.
 struct managed_tensor {
     dlpack::version version;               ///< of the layout
     void* manager_ctx;                     ///< the owner's own
@@ -170,7 +169,7 @@ inline constexpr dlpack_type dlpack_types[] = {
     {dtype::f64, "complex128", dlpack::type_code::complex, 128},
 };
 
-/// Of a type that element_traits describes and the table holds.
+/// DLPack's type for a T that element_traits describes and that the table holds.
 template <class T>
 [[nodiscard]] dlpack::data_type dlpack_type_of() noexcept {
     const auto* const row = std::find_if(std::begin(dlpack_types), std::end(dlpack_types), [](const dlpack_type& each) {

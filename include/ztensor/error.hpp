@@ -323,7 +323,7 @@ public:
     /// The whole message in one line, safe to print: text from the file is escaped and cut.
     [[nodiscard]] const std::string& what() const& noexcept;
 
-    // Of an error that is about to die, as `open(path).error().what()` asks for it, the text itself. Throws
+    // An error that is about to die, as in `open(path).error().what()`, returns copies of its texts. They throw
     // std::bad_alloc.
     [[nodiscard]] std::string path() const&& { return path(); }
     [[nodiscard]] std::string object() const&& { return object(); }
@@ -432,7 +432,7 @@ private:
 [[nodiscard]] inline std::error_code make_error_code(errc code) noexcept {
     return {static_cast<int>(code), category()};
 }
-/// Of an error its code; what the operating system said is error::os_error().
+/// The code of an error. What the operating system said is error::os_error().
 [[nodiscard]] inline std::error_code make_error_code(const error& why) noexcept {
     return make_error_code(why.code());
 }

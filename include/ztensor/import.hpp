@@ -34,7 +34,7 @@ result<reader> open_files(span<const file_path> paths, const read_options& optio
 /// container_kind; the first bytes say which, the name only where they can't; reader::container() tells), a folder, or
 /// an index of shards ("....json", as Hugging Face writes it: {"weight_map": {name: file}}).
 ///
-/// Of a folder it opens the one index in it, or else all files of the endings .zt, .safetensors, .gguf, .npy, .npz,
+/// In a folder it opens the one index there, or else all files of the endings .zt, .safetensors, .gguf, .npy, .npz,
 /// .onnx and those of PyTorch (.pt, .pth, .ckpt, .bin, .jit, .pt2), in letters of any case, in the order of their
 /// names; where there is none of these, with read_options::importer(hdf5()), those of .h5, .hdf5 and .keras. They are
 /// one reader, under one set of names. The parts of a GGUF model are one file, which the first opens. What an index

@@ -30,7 +30,7 @@ inline namespace ZTENSOR_MODE {
 
 namespace detail {
 
-/// Of no other JSON: nlohmann::ordered_json looks for a key among all others, of which a hostile file may have many.
+/// Not for nlohmann::ordered_json, which compares a key with all others: a hostile file may have many of them.
 template <class Json>
 using json_builder_of = std::enable_if_t<std::is_same_v<Json, nlohmann::json>, json_builder<Json>>;
 

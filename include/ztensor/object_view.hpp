@@ -44,7 +44,7 @@ inline constexpr bool is_handle_v<component_view> = true;
 
 } // namespace detail
 
-/// A component of an object. Cheap to copy; it and everything it hands out live as long as the reader it came from
+/// A component of an object. Cheap to copy; it and everything it returns live as long as the reader it came from
 /// (or any copy of that reader). Every member may be called from many threads at once. How its elements are read, and
 /// what `T` may be, says readable.
 class component_view : public readable<component_view> {
@@ -65,7 +65,7 @@ public:
     /// Absolute position of the blob in the file, or in its shard, in bytes. Of a file of another format it may be
     /// behind its end: see open_any().
     [[nodiscard]] std::uint64_t offset() const noexcept;
-    /// Of version 2: the name of the shard that the blob lies in; "" for the file itself.
+    /// In version 2 the name of the shard that the blob lies in; "" for the file itself.
     [[nodiscard]] std::string_view shard() const noexcept;
     /// Length of the blob in the file, in bytes.
     [[nodiscard]] std::uint64_t stored_bytes() const noexcept;
@@ -158,7 +158,7 @@ template <>
 inline constexpr bool is_handle_v<object_view> = true;
 } // namespace detail
 
-/// An object. Cheap to copy; it and everything it hands out live as long as the reader it came from (or any copy of
+/// An object. Cheap to copy; it and everything it returns live as long as the reader it came from (or any copy of
 /// that reader). Every member may be called from many threads at once.
 class object_view : public readable<object_view> {
 public:
@@ -173,7 +173,7 @@ public:
     /// The layout: "dense", "sparse_csr", ... Its original() is the word that stands for it in the file (0.1: its
     /// layout, where it has one; version 2: such as "zt.sparse_csr/1").
     [[nodiscard]] open_word<ztensor::format> format() const noexcept;
-    // Of a dense object its data's, see component_view; absent for other formats.
+    // The type of a dense object's elements, as component_view says it; absent for other formats.
     [[nodiscard]] open_word<ztensor::dtype> dtype() const noexcept;
     [[nodiscard]] open_word<logical_type> type() const noexcept;
 

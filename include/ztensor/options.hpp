@@ -189,8 +189,8 @@ enum class publish_mode : std::uint8_t {
     /// temporary file behind, which nothing ever reads, and which remove_abandoned() sweeps away. An undo
     /// record that lies beside the target (edit.hpp) goes with the file that is replaced.
     ///
-    /// Of the file replaced, as it is when finish() is called, are kept: permission bits, owner, group and the access
-    /// control list (POSIX ACL, macOS ACL), as far as the process may set them; what it may not set costs permissions,
+    /// Permission bits, owner, group and the access control list (POSIX ACL, macOS ACL) of the replaced file, as they
+    /// are when finish() is called, are kept as far as the process may set them; what it may not set costs permissions,
     /// so that only those can read the new file who could read the old one. On Windows the directory's ACL applies. A
     /// target that is a symbolic link stays one: the file it leads to is replaced, unless it is a stranger's link in a
     /// folder such as /tmp (as fs.protected_symlinks has it). Not kept: set-user-ID and its like,

@@ -60,7 +60,7 @@ public:
     /// Errors: unsupported_format (not quantized_group), quant_bits, quant_group, quant_packing, size_mismatch.
     static result<quantized_view> from(const object_view& object);
 
-    /// Of the weights before quantization.
+    /// The shape of the weights before quantization.
     [[nodiscard]] ztensor::shape shape() const noexcept { return object_.shape(); }
     [[nodiscard]] const quantization& parameters() const& noexcept { return parameters_; }
     [[nodiscard]] quantization parameters() const&& { return parameters_; }

@@ -48,15 +48,15 @@ struct verification {
 
 /// An open .zt file of any version from 0.1 to 2, a file that open_any() opened, or many files under one set of names:
 /// what a folder or an index holds, or readers that were joined. A handle: copies are cheap and share the files, the
-/// mappings and the indices, and whatever a reader hands out lives as long as any copy of it. Borrowing from a
+/// mappings and the indices, and what a reader returns lives as long as any copy of it. Borrowing from a
 /// temporary reader does not compile, but for acquire(). Every member may be called from many threads at once.
 ///
-/// Of many files there may be more than a process can hold open: beyond 32 they are opened when they are read, and are
+/// A reader of many files holds at most 32 of them open; the others are opened when they are read, and that fails with
 /// errc::file_changed if they are other files by then. What is said of one file (its version, attributes, container) is
 /// absent or empty for many.
 class reader {
 public:
-    /// Of no file, until an open one is assigned: is_open() is false, and there are no objects.
+    /// An empty reader: is_open() is false, and there are no objects until an open reader is assigned.
     reader() noexcept;
     // No moves: a reader that was moved from would hold nothing, and a copy costs no more than a counter.
     reader(const reader&) noexcept = default;
@@ -212,8 +212,8 @@ public:
 
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
     /// runs at once). A mismatch is an answer, not an error. Errors: what the source says.
-    /// Of version 2, whose digests are of decoded bytes, all parts are decoded, those without a digest too, and every
-    /// rule is checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
+    /// In version 2 digests are of decoded bytes: all parts are decoded, those without a digest too, and every rule is
+    /// checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
     /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as
     /// an unknown encoding, is passed over.
     result<verification> verify(unsigned threads = 0) const&;

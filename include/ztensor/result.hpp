@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A value or the error that kept us from it, with the interface of C++23's std::expected<T, error>.
+// A value or an error, with the interface of C++23's std::expected<T, error>.
 #ifndef ZTENSOR_RESULT_HPP
 #define ZTENSOR_RESULT_HPP
 
@@ -48,8 +48,8 @@ template <class U>
 inline constexpr bool is_of_value_v = !is_result_v<U> && !std::is_same_v<U, error> && !std::is_same_v<U, unexpected> &&
                                       !std::is_same_v<U, std::in_place_t> && !is_std_unexpected_v<U>;
 
-/// True for handles: what they hand out belongs to somebody else (a reader), and lives on when they die. Everything
-/// else is taken to lend what is its own.
+/// True for handles: what they return belongs to another object (a reader) and outlives them. Every other type is taken
+/// to own what it returns.
 template <class T>
 inline constexpr bool is_handle_v = false;
 template <class T>

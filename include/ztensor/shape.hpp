@@ -86,7 +86,7 @@ public:
     shape() noexcept : near_{} {}
     template <class Integer, std::enable_if_t<detail::is_integer_element_v<Integer>, int> = 0>
     shape(std::initializer_list<Integer> dimensions) noexcept : shape(dimensions.begin(), dimensions.end()) {}
-    /// Of integers of several types.
+    /// A shape of integers of several types.
     template <class First, class Second, class... Others,
               std::enable_if_t<detail::is_integer_element_v<First> && detail::is_integer_element_v<Second> &&
                                    (detail::is_integer_element_v<Others> && ...),
@@ -96,7 +96,7 @@ public:
         push_back(second);
         (push_back(others), ...);
     }
-    /// Of any range of integers.
+    /// A shape from any range of integers.
     template <class Range, std::enable_if_t<!std::is_same_v<std::remove_cv_t<std::remove_reference_t<Range>>, shape> &&
                                                 detail::is_integer_range_v<Range>,
                                             int> = 0>
@@ -156,7 +156,7 @@ public:
     [[nodiscard]] bool too_long() const noexcept { return flaw_ == detail::shape_flaw::too_long; }
     /// The i-th dimension, i < rank().
     [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept { return numbers()[i]; }
-    /// Of a shape that is not empty().
+    /// Requires that the shape is not empty().
     [[nodiscard]] std::uint64_t front() const noexcept { return numbers()[0]; }
     [[nodiscard]] std::uint64_t back() const noexcept { return numbers()[rank_ - 1]; }
     [[nodiscard]] const std::uint64_t* data() const& noexcept { return numbers(); }
@@ -359,7 +359,7 @@ ZTENSOR_COLD inline void shape::push_far(std::uint64_t dimension) noexcept {
     far_[rank_++] = dimension;
 }
 
-/// Of a copy, which points to what another shape owns.
+/// Gives a copy, which points to what another shape owns, dimensions of its own.
 ZTENSOR_COLD inline void shape::own_far() noexcept {
     auto* const room = new (std::nothrow) std::uint64_t[max_rank];
     if (room == nullptr) {
