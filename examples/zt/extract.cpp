@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
 #include "input.hpp"
+#include "numbers.hpp"
 #include "rewriting.hpp"
 #include "terminal.hpp"
 
@@ -28,7 +29,8 @@ exit_code extract_tensor(const extract_options& options) {
         how.floats_as(*ztensor::find_dtype(options.dtype));
     }
     const waiting_line waiting("writing " + options.out);
-    ztensor::export_npy(file.find(options.name).value(), options.out, how).value();
+    const ztensor::reader numbers = with_dense(file, file.find(options.name).value());
+    ztensor::export_npy(numbers.find(options.name).value(), options.out, how).value();
     return good;
 }
 

@@ -159,6 +159,16 @@ ztensor::result<std::vector<float>> dequantized(const ztensor::object_view& obje
     return quantized ? quantized->dequantize() : object.read_as<float>();
 }
 
+ztensor::reader with_dense(const ztensor::reader& file, const ztensor::object_view& object) {
+    if (object.format() == ztensor::format::dense || is_sparse(object)) {
+        return file;
+    }
+    auto to = ztensor::writer::to_memory().value();
+    to.add(object.name(), object.shape(), dequantized(object).value()).value();
+    to.finish().value();
+    return ztensor::reader::from_bytes(to.take_bytes()).value();
+}
+
 ztensor::attributes without_layout(const ztensor::object_view& object) {
     ztensor::attributes kept(object.attributes());
     const auto format = object.format().known();

@@ -27,6 +27,10 @@ double distance(const number& x, const number& y);
 /// Weights whose scales are components of their own, as floats. Errors: those of reading, and of what holds none.
 ztensor::result<std::vector<float>> dequantized(const ztensor::object_view& object);
 
+/// The file; or, if the object is weights in blocks or in groups, one with a dense tensor of that name in their place.
+/// Throws ztensor::exception.
+ztensor::reader with_dense(const ztensor::reader& file, const ztensor::object_view& object);
+
 /// Attributes without those that say how the elements are laid out, in the words of one version or one layout.
 ztensor::attributes without_layout(const ztensor::object_view& object);
 

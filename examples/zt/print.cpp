@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
 #include "input.hpp"
+#include "numbers.hpp"
 #include "terminal.hpp"
 
 #include <algorithm>
@@ -75,9 +76,12 @@ void print_numbers(const Numbers& numbers, std::uint64_t row) {
 exit_code print_tensor(const print_options& options) {
     const std::vector<ztensor::reader> files = open_inputs(options.path, options.input);
     const ztensor::reader* const found = find_file(files, options.name);
-    const ztensor::object_view object = (found != nullptr ? *found : files.front()).find(options.name).value();
+    const ztensor::reader& file = found != nullptr ? *found : files.front(); // which says that it has none
+    const ztensor::object_view object = file.find(options.name).value();
+    const bool is_in_groups = object.format() == ztensor::format::quantized_group;
+    const ztensor::reader numbers = is_in_groups ? with_dense(file, object) : file;
     const std::vector<ztensor::index_range> ranges = parse_slice(options.slice, object.shape());
-    const ztensor::selection part = object.slice(ztensor::span<const ztensor::index_range>(ranges));
+    const ztensor::selection part = numbers[options.name].slice(ztensor::span<const ztensor::index_range>(ranges));
     const ztensor::shape shape = part.shape().value();
     const std::uint64_t count = shape.element_count().value_or(~std::uint64_t{0});
     std::cout << printable(object.name()) << ' ' << to_string(shape) << ' '

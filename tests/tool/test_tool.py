@@ -1064,6 +1064,13 @@ class ToolTest(unittest.TestCase):
         content = (self.dir / "x.npy").read_bytes()
         self.assertIn(b"'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", content)
         self.assertEqual(struct.unpack("<4f", content[-16:]), (1, 2, 3, 4))
+        blocks, groups = CORPUS / "foreign" / "gguf" / "blocks.gguf", GOLDEN / "v1.2-quantized-group.zt"
+        for path, name, same in ((blocks, "q4_0", "q4_0.expected"), (groups, "q4", "q4")):
+            run("extract", path, name, self.dir / f"{name}.npy")
+            self.assertEqual(run("print", self.dir / f"{name}.npy", name, "0,0:4").splitlines()[1],
+                             run("print", path, same, "0,0:4").splitlines()[1])
+        run("extract", groups, "odd-packing", self.dir / "odd.npy", code=BAD)
+        self.assertFalse((self.dir / "odd.npy").exists())
         run("extract", "--dtype", "f64", start, "a.bias", self.dir / "x.npy")
         self.assertEqual(struct.unpack("<2d", (self.dir / "x.npy").read_bytes()[-16:]), (0.5, -1))
         run("convert", "--dtype", "bf16", start, self.dir / "x.zt")
