@@ -81,7 +81,7 @@ QUICK = ("footer foreign_files generations blobs_in_any_order chunked_text old_i
          "deterministic corpus_2 version_2 written_version_2 foreign_corpus").split()
 SLOW = [["sparse_refused", "refused_containers"], ["templates"]]
 # What can't notice faults in these headers, or takes minutes to: every bit of every file, floats, threads, system calls.
-ELSEWHERE = ("damage json exhaustion opening_memory exhausted_memory peak_memory out_of_memory "
+ELSEWHERE = ("joined_readers damage json exhaustion opening_memory exhausted_memory peak_memory out_of_memory "
              "float_types result task_group file byte_sink digest digest_kernels "
              "zstd zstd_frames edit_faults").split()
 WINGS = "support base os cbor codec index read write transfer import".split()
