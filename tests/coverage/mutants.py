@@ -29,7 +29,7 @@ LATER = [ # which tests of their own reach, and hardly any others
     # version 2
     "index/parse_2", "read/convert", "read/siblings", "codec/digests",
     # the model, and parts of what it describes
-    "index/model", "index/names", "read/parts", "read/weights",
+    "index/model", "read/parts", "read/weights",
     # files of other formats
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
     "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors_definitions",
@@ -48,11 +48,10 @@ FIRST = {
     "index/part_rules": "blobs_in_any_order sparse_0_1 generations refused_fields templates lint sparse_refused version_2 written_version_2",
     "index/layouts": "quantized_refused deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "index/parse_2": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
-    "read/convert": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
-    "read/siblings": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
+    "read/convert": "convert narrow selections deterministic corpus_2 version_2 written_version_2",
+    "read/siblings": "built_2 version_2 corpus_2 shard_faults written_version_2 corpus_across",
     "codec/digests": "digest_texts corpus_2 verify golden version_2 written_version_2",
     "index/model": "generations templates templates_2 corpus_2 version_2 built_2 built_foreign",
-    "index/names": "name_table names_in_no_order",
     "read/parts": "slices selections pieces load_plan",
     "read/weights": "slices selections load_plan version_2 corpus_2",
     "import/zip": "numpy pt foreign_corpus",
