@@ -9,6 +9,7 @@
 #include "support/temp_dir.hpp"
 
 #include <ztensor/import.hpp>
+#include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/writer.hpp>
 
@@ -83,6 +84,11 @@ TEST_CASE("the shards of a directory, of an index and of a list are one namespac
         REQUIRE(support::outcome(verified) == "ok");
         CHECK(verified->absent + verified->verified == 4);
         CHECK(verified->mismatches.empty());
+        std::size_t findings = 0;
+        for (const reader& file : set.files()) {
+            findings += ztensor::lint(file).value().size();
+        }
+        CHECK(ztensor::lint(set).value().size() == findings);
     }
     const std::string first = (folder / "1.safetensors").string(), second = (folder / "2.safetensors").string();
     CHECK(ztensor::open_any({first, second}).value().size() == 3);

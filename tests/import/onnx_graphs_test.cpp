@@ -285,3 +285,39 @@ TEST_CASE("a model is read a bounded number of times, however many nodes and gra
     }
     CHECK(read < 16 * source->size());
 }
+
+TEST_CASE("constants of ONNX's own nodes are read under either name of its domain, and texts of them are listed") {
+    using namespace onnx_graphs;
+    constexpr std::uint64_t text_type = 3, texts_type = 8;
+    const auto with_type = [](const bytes& output, std::uint64_t type) {
+        return constant(output, field(5, field(1, "value") + field(20, type)));
+    };
+    const bytes number = attribute("value_float", field(2, std::uint64_t{0}) + field(20, 1));
+    const bytes named = field(1, field(2, "d") + field(4, "Constant") + number + field(7, "ai.onnx"));
+    const bytes other = field(1, field(2, "o") + field(4, "Constant") + number + field(7, "com.other"));
+    const bytes no_output = field(1, field(3, "node") + field(4, "Constant") + number);
+    const auto file = open_graphs(onnx_graph_model(named + other + no_output + with_type("t", text_type) +
+                                                   with_type("ts", texts_type) + initializer("w")));
+    REQUIRE(outcome(file) == "ok");
+    CHECK(file->contains("d"));
+    CHECK_FALSE(file->contains("o"));
+    CHECK(file->contains("node.value_float"));
+    CHECK(file->contains("w"));
+    std::vector<std::string> skipped;
+    for (const ztensor::skipped_item& each : file->skipped()) {
+        skipped.emplace_back(each.name);
+    }
+    CHECK(skipped == names{"t", "ts"});
+}
+
+TEST_CASE("names of nodes and attributes around a graph are no longer than a name together") {
+    using namespace onnx_graphs;
+    const bytes half(2500, 'n');
+    CHECK(refusal(open_graphs(onnx_graph_model(initializer("w") + node(half, body(initializer("w"), half))))) ==
+          errc::name_invalid);
+    const bytes twice = node(half, body(node(half, body(initializer("w")))));
+    CHECK(refusal(open_graphs(onnx_graph_model(initializer("w") + twice))) == errc::name_invalid);
+    CHECK(refusal(open_graphs(onnx_graph_model(
+              node("n", attribute(bytes(5000, 'a'), field(10, graph_tensor("")) + field(10, graph_tensor(""))))))) ==
+          errc::name_invalid);
+}

@@ -357,6 +357,11 @@ TEST_CASE("what a pickle may call makes its value, or refuses arguments that it 
         {"\x91", "pickle_malformed"},
         {"]e", "pickle_malformed"},
         {"L12\n", "ok, an int"},
+        {tensor(1, bytes("\x8a\0", 2)), "ok, a tensor"}, // 0, of no bytes
+        {global("torch.cuda", "FloatStorage"), "ok, a global"},
+        {global("torch.cuda", "float32"), "ok, an unknown global"}, // of a device only storages are
+        {called(global("torch", "Size"), {"\x8f"}), "ok, a set"},
+        {called(global("torch", "Size"), {"cos\nsystem\n)R"}), "ok, an object"},
         {"L-99999999999999999999L\n", "ok, a text"}, // of more digits than 64 bits hold
         {"LL\n", "pickle_malformed"},
         {"I-\n", "pickle_malformed"},

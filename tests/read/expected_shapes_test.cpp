@@ -99,6 +99,22 @@ TEST_CASE("every verb is told the shape that its caller expects") {
     CHECK(says(transposed, {"[2, 3]", "[3, 2]", "transposed"}));
 }
 
+TEST_CASE("an expected shape of more dimensions than there may be, or of a negative one, is taken by no call") {
+    const support::byte_vector content = small_model();
+    const reader file = reader::from_bytes(ztensor::bytes_view(content)).value();
+    const std::vector<int> many(65, 1);
+    CHECK(refusal(file.view<float>("w", expected_shape(many))) == errc::invalid_argument);
+    CHECK(refusal(file.view<float>("w", expected_shape{-1})) == errc::invalid_argument);
+    CHECK_FALSE(expected_shape{-1}.is_valid());
+    CHECK(expected_shape::anything().matches({1, 2, 3}));
+    CHECK_FALSE(expected_shape{}.matches({1}));
+    const auto a = any;
+    CHECK_FALSE((expected_shape{a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a,
+                                a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a,
+                                a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a}
+                     .is_valid()));
+}
+
 TEST_CASE("a plan tells all shapes that differ together, before it reads") {
     const support::byte_vector content = small_model();
     const reader file = reader::from_bytes(ztensor::bytes_view(content)).value();
