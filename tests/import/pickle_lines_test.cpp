@@ -19,19 +19,19 @@ namespace {
 
 namespace lines_of_pickles {
 
-std::optional<std::string> quoted(const std::string& line) {
+std::optional<std::string> quoted_line(const std::string& line) {
     std::string text;
     return ztensor::detail::decode_quoted_line(line, text) ? std::optional(text) : std::nullopt;
 }
-std::optional<std::string> unicode(const std::string& line) {
+std::optional<std::string> unicode_line(const std::string& line) {
     std::string text;
     return ztensor::detail::decode_unicode_line(line, text) ? std::optional(text) : std::nullopt;
 }
-std::optional<std::int64_t> integer(const std::string& line) {
+std::optional<std::int64_t> integer_line(const std::string& line) {
     std::int64_t value = 0;
     return ztensor::detail::parse_integer_line(line, value) ? std::optional(value) : std::nullopt;
 }
-std::optional<double> number(const std::string& line) {
+std::optional<double> number_line(const std::string& line) {
     double value = 0;
     return ztensor::detail::parse_number_line(line, value) ? std::optional(value) : std::nullopt;
 }
@@ -61,7 +61,7 @@ TEST_CASE("a text between quotes has the escapes of Python") {
     };
     for (const auto& [line, expected] : rows) {
         CAPTURE(line);
-        CHECK(quoted(line) == expected);
+        CHECK(quoted_line(line) == expected);
     }
 }
 
@@ -79,25 +79,25 @@ TEST_CASE("a text of a line holds characters of any length as UTF-8") {
     };
     for (const auto& [line, expected] : rows) {
         CAPTURE(line);
-        CHECK(unicode(line) == expected);
+        CHECK(unicode_line(line) == expected);
     }
 }
 
 TEST_CASE("numbers of a line are integers of 64 bits, and floats as Python prints them") {
     using namespace lines_of_pickles;
-    CHECK(integer("-12") == -12);
-    CHECK(integer("9223372036854775807") == (std::numeric_limits<std::int64_t>::max)());
+    CHECK(integer_line("-12") == -12);
+    CHECK(integer_line("9223372036854775807") == (std::numeric_limits<std::int64_t>::max)());
     for (const char* const none : {"", "-", "+1", "1a", "9223372036854775808", "99999999999999999999"}) {
         CAPTURE(none);
-        CHECK_FALSE(integer(none));
+        CHECK_FALSE(integer_line(none));
     }
-    CHECK(number("1.5e300") == 1.5e300);
-    CHECK(number("inf") == std::numeric_limits<double>::infinity());
-    CHECK(number("-inf") == -std::numeric_limits<double>::infinity());
-    CHECK(std::isnan(number("nan").value_or(0)));
+    CHECK(number_line("1.5e300") == 1.5e300);
+    CHECK(number_line("inf") == std::numeric_limits<double>::infinity());
+    CHECK(number_line("-inf") == -std::numeric_limits<double>::infinity());
+    CHECK(std::isnan(number_line("nan").value_or(0)));
     for (const char* const none : {"", "a", "1.5 ", "1.5x"}) {
         CAPTURE(none);
-        CHECK_FALSE(number(none));
+        CHECK_FALSE(number_line(none));
     }
 }
 
