@@ -156,9 +156,8 @@ void print_files(const std::vector<ztensor::reader>& files, const info_options& 
     for (const ztensor::reader& each : files) {
         bytes += each.file_bytes();
     }
-    const std::string kind = files.front().container() == ztensor::container_kind::zt ? "zTensor " : "";
-    const std::string of_files = files.size() == 1 ? kind + describe::generation(files.front()) + ", file of "
-                                                   : grouped(files.size()) + " files of ";
+    const std::string of_files =
+        files.size() == 1 ? kind_of(files.front()) + ", file of " : grouped(files.size()) + " files of ";
     std::cout << '\n'
               << cut(grouped(all.objects) + " objects, " + grouped(all.parameters) + " parameters, " +
                          human(all.stored) + " stored, " + human(all.decoded) + " decoded; " + of_files + human(bytes),

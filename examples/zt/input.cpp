@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "input.hpp"
 
+#include "../describe.hpp"
 #include "command.hpp"
 #include "pipe.hpp"
 #include "terminal.hpp"
@@ -53,6 +54,10 @@ void require_changeable(const std::string& path) {
     if (is_pipe(path)) {
         throw content_error("this command changes a file where it is, and " + printable(path) + " is a pipe");
     }
+}
+
+std::string kind_of(const ztensor::reader& file) {
+    return (file.container() == ztensor::container_kind::zt ? "zTensor " : "") + describe::generation(file);
 }
 
 std::string path_of(const ztensor::reader& file) {

@@ -39,6 +39,9 @@ std::vector<ztensor::reader> open_inputs(const std::string& path, const input_op
 /// files of other formats have no objects at all. True if there is anything to tell.
 bool tell_skipped(const std::vector<ztensor::reader>& files);
 
+/// What a file is, such as "zTensor 1.2" or "gguf".
+std::string kind_of(const ztensor::reader& file);
+
 /// As the file was asked for, printable.
 std::string path_of(const ztensor::reader& file);
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "../describe.hpp"
 #include "command.hpp"
 #include "input.hpp"
 #include "json_info.hpp"
@@ -118,10 +117,8 @@ json content_of(const std::vector<ztensor::reader>& files, const report_options&
         }
     }
     const ztensor::reader& first = files.front();
-    const std::string kind = first.container() == ztensor::container_kind::zt ? "zTensor " : "";
     return {{"title", as_utf8(options.path)},
-            {"kind",
-             kind + describe::generation(first) + (files.size() == 1 ? "" : ", " + grouped(files.size()) + " files")},
+            {"kind", kind_of(first) + (files.size() == 1 ? "" : ", " + grouped(files.size()) + " files")},
             {"summary",
              json::array({json::array({"Tensors", grouped(objects)}), json::array({"Parameters", grouped(parameters)}),
                           json::array({"Stored", human(stored)}),

@@ -96,6 +96,7 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
 ZTENSOR_INLINE std::string_view component_view::role() const noexcept {
     return detail::role_name(file_->index, *record_);
 }
+
 namespace detail {
 
 [[nodiscard]] inline open_word<ztensor::dtype> dtype_of(const manifest& index,
@@ -161,12 +162,9 @@ ZTENSOR_INLINE stated_digest component_view::digest() const noexcept {
     const std::string_view text = file_->index.text(record_->digest_text);
     const detail::digest_parts parts = file_->index.version == ztensor::version::v2 ? detail::parse_strict_digest(text)
                                                                                     : detail::parse_any_digest(text);
-    const std::size_t colon = (std::min)(text.find(':'), text.size());
-    const std::string_view word = text.substr(0, colon);
-    const std::string_view digits = text.substr((std::min)(colon + 1, text.size()));
+    const std::string_view word = text.substr(0, text.find(':'));
     const bool is_known = parts.algorithm != ztensor::digest::none;
-    return {
-        {is_known ? std::optional(parts.algorithm) : std::nullopt, word, word}, is_known ? parts.digits : digits, text};
+    return {{is_known ? std::optional(parts.algorithm) : std::nullopt, word, word}, parts.digits, text};
 }
 ZTENSOR_INLINE bool component_view::is_big_endian() const noexcept {
     return record_->is_big_endian;
