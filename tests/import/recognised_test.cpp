@@ -8,6 +8,7 @@
 #include <ztensor/import.hpp>
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -20,11 +21,11 @@ TEST_CASE("an HDF5 file is known behind a block of its user's of 512 bytes or a 
         CHECK(is_named == (file.error().code() == ztensor::errc::foreign_file));
         return is_named;
     };
-    for (const std::size_t block : {0, 512, 1024, 2048, 4096, 1 << 16}) {
+    for (const std::size_t block : std::initializer_list<std::size_t>{0, 512, 1024, 2048, 4096, 1 << 16}) {
         CAPTURE(block);
         CHECK(outcome_of(block));
     }
-    for (const std::size_t block : {8, 256, 511, 514, 516, 1536, 3072}) {
+    for (const std::size_t block : std::initializer_list<std::size_t>{8, 256, 511, 514, 516, 1536, 3072}) {
         CAPTURE(block);
         CHECK_FALSE(outcome_of(block));
     }
