@@ -18,11 +18,49 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+class far_source;
 class section_writer;
 class file;
 struct source_access;
 
 } // namespace detail
+
+/// A range of a source, and the memory that its bytes go to.
+struct read_request {
+    std::uint64_t offset;
+    span<std::byte> destination;
+};
+
+/// What one call of byte_source::read_many() is to read. Its members may be called from several threads at once.
+class read_requests {
+public:
+    read_requests(const read_requests&) = delete;
+    read_requests& operator=(const read_requests&) = delete;
+
+    /// The next range; nothing if there is none, if there is none for now because what was read before still takes the
+    /// memory that there is, or if the call is cancelled. Ranges come about in ascending order, and no two of them are
+    /// the same memory.
+    [[nodiscard]] virtual std::optional<read_request> next() = 0;
+
+    /// To be called once for each range that next() gave, in any order: it holds the source's bytes, or reading it
+    /// failed. The memory is no longer the source's afterwards.
+    virtual void complete(const read_request& request, result<void> outcome) = 0;
+
+protected:
+    read_requests() = default;
+    ~read_requests() = default;
+};
+
+/// How a source is read best. Where a request takes time, what counts is how many are under way at once, whatever the
+/// number of processors.
+struct read_preferences {
+    std::size_t request_bytes = std::size_t{8} << 20; ///< larger ranges are read in pieces of so many bytes; not 0
+    std::size_t gap_bytes = std::size_t{64} << 10; ///< so many bytes between two ranges take less time than a request
+    unsigned requests_in_flight = 32;              ///< so many requests at once; 1: reading does not wait
+    /// So many of these one call of read_many() has under way; with fewer than requests_in_flight the library calls it
+    /// from several threads.
+    unsigned requests_per_call = 1;
+};
 
 /// Bytes at known places: derive from it to read containers out of an archive, a database or a network store.
 /// Every member may be called from many threads at once, and the content must not change while a reader uses it.
@@ -42,6 +80,18 @@ public:
     /// failure is never used. The library's own sources fail with errc::out_of_bounds for bytes after the end (a
     /// reader asks for none), errc::file_changed where a file has become shorter, and errc::io_error.
     virtual result<void> read_at(std::uint64_t offset, span<std::byte> destination) const = 0;
+
+    /// Reads what `requests` gives, until it gives no more and all that it gave is complete. A source that can have many
+    /// requests under way overrides it and preferences(): it takes more with next() whenever one is complete. This one
+    /// calls read_at() for one after the other.
+    virtual void read_many(read_requests& requests) const {
+        while (const std::optional<read_request> request = requests.next()) {
+            requests.complete(*request, read_at(request->offset, request->destination));
+        }
+    }
+
+    /// How it is read best. The same at every call. Not asked of a source whose bytes are mapped().
+    [[nodiscard]] virtual read_preferences preferences() const noexcept { return {}; }
 
     /// The whole content, where it lies in memory and stays there, unchanged, as long as this source; else empty, and
     /// then no tensor can be viewed without a copy. The library decodes, verifies and checks such bytes where they lie.
