@@ -52,7 +52,8 @@ protected:
 };
 
 /// How a source is read best. Where a request takes time, what counts is how many are under way at once, whatever the
-/// number of processors.
+/// number of processors. A call that reads much holds up to request_bytes × requests_in_flight in memory, beside the
+/// destinations.
 struct read_preferences {
     std::size_t request_bytes = std::size_t{8} << 20; ///< larger ranges are read in pieces of so many bytes; not 0
     std::size_t gap_bytes = std::size_t{64} << 10; ///< so many bytes between two ranges take less time than a request
@@ -148,6 +149,12 @@ private:
     }
     /// Some of it is read by calls of the system, each of which costs as much as copying a few pages.
     [[nodiscard]] virtual bool reads_files() const noexcept { return as_file() != nullptr; }
+    /// The source of a caller's that the range lies in and that reads ahead, and the range's begin in it; null if there is
+    /// none, or the range lies in several.
+    [[nodiscard]] virtual const detail::far_source* far_at(std::uint64_t& /*offset*/,
+                                                           std::uint64_t /*length*/) const noexcept {
+        return nullptr;
+    }
     /// The range is made when it is asked for, and reading it piece by piece may mean to make it again each time.
     [[nodiscard]] virtual bool is_made(std::uint64_t /*offset*/, std::uint64_t /*length*/) const noexcept {
         return false;

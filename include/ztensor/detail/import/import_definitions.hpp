@@ -173,7 +173,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_s
     if (source == nullptr) {
         return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
     }
-    return detail::guard_memory([&] { return detail::open_any({std::move(source), name.native(), options}); });
+    return detail::guard_memory([&] {
+        return detail::open_any({detail::with_read_ahead(std::move(source), options), name.native(), options});
+    });
 }
 
 } // namespace ZTENSOR_MODE

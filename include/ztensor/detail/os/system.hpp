@@ -104,6 +104,9 @@ public:
     void notify_one() noexcept {
         ::WakeConditionVariable(&native_);
     }
+    void notify_all() noexcept {
+        ::WakeAllConditionVariable(&native_);
+    }
 
 private:
     CONDITION_VARIABLE native_ = CONDITION_VARIABLE_INIT;
@@ -116,6 +119,9 @@ private:
     }
     void notify_one() noexcept {
         ::pthread_cond_signal(&native_);
+    }
+    void notify_all() noexcept {
+        ::pthread_cond_broadcast(&native_);
     }
 
 private:

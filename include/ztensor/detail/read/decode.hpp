@@ -180,6 +180,14 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, uint64_t begin, span<
     }
 }
 
+/// Announces what read_raw_runs() reads.
+ZTENSOR_COLD inline void announce_runs(read_ahead& ahead, const byte_source& source, uint64_t blob_offset,
+                                       byte_runs runs) {
+    for (; !runs.is_empty() && source_access::is_far(source); runs.next()) {
+        ahead.add(source, blob_offset + runs.begin(), runs.run_bytes());
+    }
+}
+
 /// Runs of raw data; of a file neighbours at once with what lies between them. (Runs of 64 bytes at every 2 KiB of
 /// 64 MiB took 16 ms by one call each, and take 2.3.)
 inline result<void> read_raw_runs(const opened_file& file, const component_record& component, byte_runs runs,
@@ -194,6 +202,9 @@ inline result<void> read_raw_runs(const opened_file& file, const component_recor
         }
     }
     const bool joins_neighbours = source_access::is_file(*file.source);
+    read_ahead ahead(file.options.threads());
+    announce_runs(ahead, *file.source, component.offset, runs);
+    ahead.begin();
     thread_memory memory;
     while (!runs.is_empty()) {
         const uint64_t begin = runs.begin();
@@ -266,6 +277,9 @@ inline result<void> read_zstd_runs(const opened_file& file, const component_reco
                        source_access::find_stable_range(*file.source, component.offset, component.length));
     frame_walker walker(component.length);
     uint64_t decoded_bytes = 0;
+    read_ahead stored(file.options.threads());
+    stored.add(*file.source, component.offset, component.length); // where frames begin only those before them tell
+    stored.begin();
     while (!runs.is_empty() && !walker.is_at_end()) {
         byte head[frame_walker::most_head_bytes];
         const span<byte> wanted(head, walker.head_bytes());
@@ -301,12 +315,27 @@ inline result<void> read_zstd_runs(const opened_file& file, const component_reco
     return {};
 }
 
+/// Announces the frames in which runs lie, each once.
+ZTENSOR_COLD inline void announce_frames(read_ahead& ahead, const opened_file& file, const component_record& component,
+                                         const seek_table& table, byte_runs runs) {
+    size_t next = 0; // frame that was not announced
+    for (; !runs.is_empty() && source_access::is_far(*file.source); runs.next()) {
+        next = (std::max)(next, table.frame_at(runs.begin()));
+        for (; next < table.frames() && table.content_begin(next) < runs.end(); ++next) {
+            ahead.add(*file.source, component.offset + table.begin(next), table.end(next) - table.begin(next));
+        }
+    }
+}
+
 /// Runs of a blob of seekable zstd: of the frames in which runs lie, nothing else but the table is read.
 ZTENSOR_COLD inline result<void> read_seekable_runs(const opened_file& file, const component_record& component,
                                                     byte_runs runs, span<byte> destination, uint64_t& read_bytes) {
     seek_table table;
     ZTENSOR_TRY(at_offset(load_seek_table(file, component, table), component.offset));
     read_bytes += table.frames() == 0 ? 0 : component.length - table.end(table.frames() - 1);
+    read_ahead stored(file.options.threads());
+    announce_frames(stored, file, component, table, runs);
+    stored.begin();
     for (size_t i = 0; !runs.is_empty() && i < table.frames(); ++i) {
         i = (std::max)(i, table.frame_at(runs.begin())); // of a run that goes on, the next one
         const zstd_frame frame = frame_of(table, i);
@@ -340,10 +369,10 @@ public:
 
     /// Called once, before fill(). Errors: out_of_memory; those of load_seek_table().
     result<void> start() {
-        if (is_seekable()) {
-            return load_seek_table(file_, component_, table_);
-        }
-        if (!is_streamed()) {
+        ZTENSOR_TRY(is_seekable() ? load_seek_table(file_, component_, table_) : result<void>());
+        stored_.add(*file_.source, component_.offset, component_.length);
+        stored_.begin();
+        if (!is_streamed()) { // or read by frames
             return {};
         }
         ZTENSOR_TRY(allocate(input_, cached_piece_bytes, "a piece"));
@@ -499,6 +528,7 @@ private:
     const opened_file& file_;
     const component_record& component_;
     blob_check check_;
+    read_ahead stored_{file_.options.threads()};
     uint64_t position_ = 0;
     uint64_t read_bytes_ = 0; ///< of the blob
     zstd_stream decoder_;

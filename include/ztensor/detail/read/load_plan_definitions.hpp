@@ -55,6 +55,16 @@ public:
         ZTENSOR_TRY(make_room_for_rows());
         make_units();
         const zeroed_unless_done bools{*this};
+        read_ahead ahead(options_.threads(), options_.max_staging_bytes() / 2);
+        const shared_blob* last = nullptr; // of which there are several units
+        for (const unit& each : units_) {
+            const shared_blob* const blob = each.kind == unit_kind::shared ? shared_[each.first].get() : nullptr;
+            if (blob == nullptr || blob != last) {
+                announce(each, ahead);
+            }
+            last = blob;
+        }
+        ahead.begin();
         for_each_in_parallel(units_.size(), static_cast<unsigned>(threads_), [&](size_t i) {
             if (!is_stopped_) {
                 run(units_[i]);
@@ -201,6 +211,35 @@ private:
         return place + 1;
     }
 
+    /// Says what the unit will read; of a slice of compressed elements only it itself finds out.
+    void announce(const unit& each, read_ahead& ahead) const {
+        if (each.kind == unit_kind::shared) {
+            const component_record& component = *shared_[each.first]->target.component;
+            return ahead.add(*shared_[each.first]->target.file->source, component.offset, component.length);
+        }
+        const load_target& target = targets_[each.first];
+        const byte_source& source = *target.file->source;
+        if (each.kind == unit_kind::batch) {
+            return ahead.add(source, each.begin, each.end - each.begin);
+        }
+        if (each.kind == unit_kind::piece) {
+            return target.numbers ? ahead.add(source, target.offset + each.begin, each.end - each.begin)
+                                  : ahead.add(source, target.offset + each.begin, place_of(target, each.begin, each.end));
+        }
+        if (!target.is_joint && target.is_whole()) {
+            return ahead.add(source, target.component->offset, target.component->length);
+        }
+        if (target.is_joint) {
+            for (const component_record& part : target.file->index.components_of(*target.object)) {
+                ahead.add(source, part.offset, part.length);
+            }
+        } else if (target.component->encoding == encoding::raw && target.component->decoded_length()) {
+            if (const result<element_part> part = find_part(target)) {
+                announce_runs(ahead, source, target.component->offset, part->runs);
+            }
+        }
+    }
+
     void run(const unit& each) {
         if (each.kind == unit_kind::batch) {
             return run_batch(each);
@@ -216,16 +255,21 @@ private:
         settle(target, std::move(done), is_piece ? each.end - each.begin : target.decoded_bytes);
     }
 
-    result<void> read_piece(const load_target& target, uint64_t begin, uint64_t end) {
+    /// Where stored bytes [begin, end) of a raw run go.
+    [[nodiscard]] static span<byte> place_of(const load_target& target, uint64_t begin, uint64_t end) {
         const size_t width = target.stored_element_bytes;
         const size_t made_bytes = target.numbers ? target.numbers->converted_bytes() : width;
         const auto first = static_cast<size_t>(begin / width) * made_bytes;
         const auto last = static_cast<size_t>(end / width) * made_bytes;
-        const span<byte> place = target.destination.subspan(first, last - first);
+        return target.destination.subspan(first, last - first);
+    }
+
+    result<void> read_piece(const load_target& target, uint64_t begin, uint64_t end) {
+        const span<byte> place = place_of(target, begin, end);
         if (target.numbers) {
             blob_check no_check(*target.file, *target.component, digest_use::never);
             const uint64_t in_component = target.offset - target.component->offset + begin;
-            return target.numbers->convert_raw(in_component / width, place, no_check,
+            return target.numbers->convert_raw(in_component / target.stored_element_bytes, place, no_check,
                                                target.numbers->best_store(place));
         }
         ZTENSOR_TRY(read_bulk(*target.file->source, target.offset + begin, place));
@@ -267,6 +311,9 @@ private:
         thread_memory memory;
         const auto size = static_cast<size_t>(batch.end - batch.begin);
         const load_target& first = targets_[batch.first];
+        if (source_access::is_far(*first.file->source)) { // which has read them at once already
+            return run_one_by_one(batch);
+        }
         const result<span<byte>> all = memory.reserve(size, "a batch of small tensors");
         result<void> read = all && size != 0 ? first.file->source->read_at(batch.begin, *all) : result<void>();
         if (!all || !read) {
@@ -278,6 +325,16 @@ private:
             const span<byte> stored =
                 all->subspan(static_cast<size_t>(target.offset - batch.begin), static_cast<size_t>(target.length));
             settle(target, hand_over(target, stored), target.decoded_bytes);
+        }
+    }
+
+    void run_one_by_one(const unit& batch) {
+        for (size_t i = batch.first; i < batch.last && !is_stopped_; ++i) {
+            uint64_t read_bytes = targets_[i].length;
+            result<void> done = targets_[i].is_checked ? read_single(targets_[i], read_bytes)
+                                                       : read_piece(targets_[i], 0, targets_[i].length);
+            bytes_read_ += read_bytes;
+            settle(targets_[i], std::move(done), targets_[i].decoded_bytes);
         }
     }
 

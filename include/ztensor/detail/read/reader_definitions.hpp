@@ -10,6 +10,7 @@
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/detail/read/joined_files.hpp>
+#include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/object_view.hpp>
@@ -138,7 +139,8 @@ ZTENSOR_INLINE result<reader> reader::from_source(std::shared_ptr<const byte_sou
     if (source == nullptr) {
         return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
     }
-    return detail::guard_memory([&] { return open_from(std::move(source), options, {}); });
+    return detail::guard_memory(
+        [&] { return open_from(detail::with_read_ahead(std::move(source), options), options, {}); });
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::join(std::vector<reader> files) {

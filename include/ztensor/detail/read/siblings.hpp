@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/read/stored.hpp>
 
 #include <algorithm>
@@ -406,7 +407,7 @@ private:
             note_missing(shard, reason);
             found = nullptr;
         }
-        return found;
+        return found != nullptr ? with_read_ahead(std::move(found), file_.options) : found;
     }
 
     /// Files of the folder of one size, of which those before `next` are hashed by one algorithm.

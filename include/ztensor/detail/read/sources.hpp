@@ -72,6 +72,15 @@ struct source_access {
     }
     /// Read by calls of the system, each of which costs as much as copying a few pages.
     [[nodiscard]] static bool is_file(const byte_source& source) noexcept { return source.reads_files(); }
+    /// The source that reads ahead and holds the range, and the range's begin in it; null if there is none.
+    [[nodiscard]] static const far_source* far_at(const byte_source& source, uint64_t& offset,
+                                                  uint64_t length) noexcept {
+        return source.far_at(offset, length);
+    }
+    [[nodiscard]] static bool is_far(const byte_source& source) noexcept {
+        uint64_t begin = 0;
+        return source.far_at(begin, 0) != nullptr;
+    }
     /// Better read in one piece than in several.
     [[nodiscard]] static bool is_made(const byte_source& source, uint64_t offset, uint64_t length) noexcept {
         return source.is_made(offset, length);
@@ -266,6 +275,11 @@ public:
     }
 
 private:
+    [[nodiscard]] const far_source* far_at(uint64_t& offset, uint64_t length) const noexcept override {
+        offset += begin_;
+        return source_access::far_at(*whole_, offset, length);
+    }
+
     std::shared_ptr<const byte_source> whole_;
     uint64_t begin_;
     uint64_t size_;
@@ -499,6 +513,14 @@ private:
     [[nodiscard]] bool reads_files() const noexcept override {
         return std::any_of(sources_.begin(), sources_.end(),
                            [](const auto& each) { return source_access::is_file(*each); });
+    }
+    [[nodiscard]] const far_source* far_at(uint64_t& offset, uint64_t length) const noexcept override {
+        const part* const from = part_of(offset, length);
+        if (from == nullptr || from->source == nullptr) {
+            return nullptr;
+        }
+        offset = from->there(offset);
+        return source_access::far_at(*from->source, offset, length);
     }
     [[nodiscard]] bool is_made(uint64_t offset, uint64_t length) const noexcept override {
         const part* const from = part_of(offset, length);

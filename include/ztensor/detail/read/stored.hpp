@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/digest.hpp>
 
@@ -104,7 +105,7 @@ inline result<void> read_bulk(const byte_source& source, uint64_t offset, span<b
         copy_much(*stable, destination, destination.size() >= past_cache_bytes);
         return {};
     }
-    while (destination.size() > bulk_bytes && is_untouched(destination)) {
+    while (destination.size() > bulk_bytes && !source_access::is_far(source) && is_untouched(destination)) {
         const span<byte> piece = destination.first((std::min)(destination.size(), huge_page_bytes));
         make_pages(piece);
         ZTENSOR_TRY(source.read_at(offset, piece));
@@ -299,6 +300,9 @@ inline result<void> read_checked(const opened_file& file, const component_record
         return read_bulk(*file.source, begin, destination);
     }
     ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable, find_stable_bulk(*file.source, begin, destination.size()));
+    read_ahead bytes(file.options.threads());
+    bytes.add(*file.source, begin, destination.size());
+    bytes.begin();
     for (size_t at = 0; at < destination.size(); at += cached_piece_bytes) {
         const span<byte> piece = destination.subspan(at, (std::min)(cached_piece_bytes, destination.size() - at));
         if (stable) {

@@ -168,6 +168,13 @@ public:
         const auto messages = static_cast<size_t>(std::count_if(tasks_.begin(), tasks_.end(), is_sha256));
         const size_t share = workers == 0 ? 0 : (messages + workers - 1) / workers;
         stream_count_ = (std::min)({share, sha256_most_lanes(cpu_), most_hash_streams});
+        read_ahead sums(threads); // which are hashed before the messages
+        read_ahead longer(threads);
+        for (const hash_task& task : tasks_) {
+            (is_sha256(task) ? longer : sums).add(source_, task.offset, task.length);
+        }
+        sums.begin();
+        longer.begin();
         for_each_in_parallel(workers, threads, [this](size_t) { work(); });
     }
 

@@ -1,0 +1,679 @@
+// SPDX-License-Identifier: MIT
+//
+// Sources whose requests take time, such as object stores: what is announced of one comes into memory by many requests
+// at once, before somebody reads it.
+#ifndef ZTENSOR_DETAIL_READ_READ_AHEAD_HPP
+#define ZTENSOR_DETAIL_READ_READ_AHEAD_HPP
+
+#include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/os/tasks.hpp>
+#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/io.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A range that was announced, and its bytes when they are there.
+struct announced_piece {
+    enum class progress : uint8_t {
+        queued,
+        under_way, ///< its memory is the source's
+        arrived,
+        failed,
+        spent, ///< nobody asks for it any more
+    };
+
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    span<byte> place;   ///< where its bytes go: in memory of the caller's, or in `memory`
+    byte_buffer memory; ///< of what is read in other pieces than it arrives in
+    uint64_t unread_bytes = 0;
+    size_t readers = 0; ///< that are copying from it
+    progress state = progress::queued;
+    result<void> outcome; ///< of what failed
+
+    [[nodiscard]] uint64_t size() const noexcept { return end - begin; }
+    [[nodiscard]] bool is_queued() const noexcept { return state == progress::queued; }
+};
+
+class far_source;
+
+/// Ranges of one far source that are about to be read, about in ascending order. While it lives threads of the executor
+/// fetch them, in requests of the size that the source likes. A reader that comes before its bytes are asked for asks
+/// for them itself, so that none waits for a thread that has not started.
+class announcement {
+public:
+    /// Holds at most `most_bytes` in memory of its own, beside the piece that each reader waits for.
+    announcement(const far_source& source, uint64_t most_bytes) noexcept;
+    announcement(const announcement&) = delete;
+    announcement& operator=(const announcement&) = delete;
+    /// Drops what was not asked for, and waits for what was.
+    ~announcement();
+
+    [[nodiscard]] const far_source& source() const noexcept { return source_; }
+
+    /// To be read once, in pieces of any size.
+    void add(uint64_t offset, uint64_t length);
+    /// To be read as a whole into exactly this memory.
+    void add(uint64_t offset, span<byte> destination);
+
+    /// Called once, after the last add().
+    void begin();
+
+    /// Reads what was added for exactly this memory, after begin().
+    result<void> read_placed(uint64_t offset, span<byte> destination);
+
+private:
+    friend class far_source;
+    class call;
+    class read_here;
+
+    using progress = announced_piece::progress;
+    struct range {
+        uint64_t begin;
+        uint64_t end;
+        uint64_t wanted_bytes;
+    };
+
+    [[nodiscard]] bool joins(uint64_t begin, uint64_t end, const range& next) const noexcept;
+
+    void cut_ranges();
+    [[nodiscard]] announced_piece* find_placed(uint64_t offset, span<byte> destination) noexcept;
+    [[nodiscard]] announced_piece* find_staged(uint64_t offset) noexcept;
+    [[nodiscard]] uint64_t next_begin(uint64_t offset) const noexcept;
+    [[nodiscard]] announced_piece* next_queued() noexcept;
+    [[nodiscard]] bool start(announced_piece& piece) noexcept;
+    void finish(announced_piece& piece, result<void> outcome) noexcept;
+    void abandon(announced_piece& piece) noexcept;
+    result<size_t> take(announced_piece& piece, uint64_t offset, span<byte> destination);
+    void release(announced_piece& piece, uint64_t read_bytes) noexcept;
+    [[nodiscard]] size_t useful_calls() noexcept;
+    void spawn() noexcept;
+    void fetch() noexcept;
+
+    const far_source& source_;
+    const uint64_t most_bytes_;
+    vector<range> ranges_;
+    vector<announced_piece> placed_; ///< in memory of the caller's; by their begins, as the next
+    vector<announced_piece> staged_; ///< in memory of our own; no two share a byte
+    size_t next_placed_ = 0;         ///< none before it is queued
+    size_t next_staged_ = 0;
+    vector<byte_buffer> spare_; ///< memory of pieces that are spent
+    uint64_t held_bytes_ = 0;   ///< of staged pieces that are under way or have arrived
+    size_t readers_ = 0;
+    size_t calls_ = 0; ///< of read_many(), under way or asked for
+    bool has_begun_ = false;
+    bool is_cancelled_ = false;
+    os_mutex spawning_;
+    task_group group_{[](void* self) { static_cast<announcement*>(self)->fetch(); }, this};
+};
+
+/// A source of the caller's whose requests take time. What was announced is read from where it arrived, and all else by
+/// requests of its own.
+class far_source final : public byte_source {
+public:
+    explicit far_source(std::shared_ptr<const byte_source> from) noexcept
+        : from_(std::move(from)), preferences_(from_->preferences()) {
+        preferences_.request_bytes = (std::max)(preferences_.request_bytes, size_t{1});
+        preferences_.requests_per_call = (std::max)(preferences_.requests_per_call, 1u);
+    }
+
+    [[nodiscard]] uint64_t size() const noexcept override { return from_->size(); }
+
+    ZTENSOR_COLD result<void> read_at(uint64_t offset, span<byte> destination) const override {
+        if (process_ != process_id()) { // a forked child, in which nothing arrives
+            return from_->read_at(offset, destination);
+        }
+        if (ends_.holds(offset, destination.size(), size())) {
+            return read_ends(offset, destination);
+        }
+        while (!destination.empty()) {
+            uint64_t ahead = destination.size();
+            ZTENSOR_TRY_ASSIGN(size_t done, read_announced(offset, destination, ahead));
+            if (done == 0) {
+                done = static_cast<size_t>(ahead);
+                ZTENSOR_TRY(read_unannounced(offset, destination.first(done)));
+            }
+            offset += done;
+            destination = destination.subspan(done);
+        }
+        return {};
+    }
+
+    void read_many(read_requests& requests) const override { from_->read_many(requests); }
+    [[nodiscard]] read_preferences preferences() const noexcept override { return preferences_; }
+    result<void> check_unchanged() const override { return from_->check_unchanged(); }
+    void prefetch(uint64_t offset, uint64_t length) const noexcept override { from_->prefetch(offset, length); }
+    void evict(uint64_t offset, uint64_t length) const noexcept override { from_->evict(offset, length); }
+    result<std::shared_ptr<const byte_source>> open_shard(string_view name, string_view digest) const override {
+        return from_->open_shard(name, digest);
+    }
+
+private:
+    friend class announcement;
+
+    [[nodiscard]] const far_source* far_at(uint64_t& /*offset*/, uint64_t /*length*/) const noexcept override {
+        return this;
+    }
+
+    result<size_t> read_announced(uint64_t offset, span<byte> destination, uint64_t& ahead) const;
+    result<void> read_unannounced(uint64_t offset, span<byte> destination) const;
+    result<void> read_ends(uint64_t offset, span<byte> destination) const;
+
+    /// The first and the last bytes of the source: opening a file looks at both, and some of them twice.
+    struct both_ends {
+        static constexpr size_t most_bytes = 64; ///< of each
+        byte head[most_bytes];
+        byte tail[most_bytes];
+        bool are_read = false;
+
+        [[nodiscard]] static bool holds(uint64_t offset, uint64_t length, uint64_t source_bytes) noexcept {
+            return length <= most_bytes && source_bytes >= most_bytes &&
+                   (offset <= most_bytes - length || offset >= source_bytes - most_bytes);
+        }
+    };
+
+    std::shared_ptr<const byte_source> from_;
+    read_preferences preferences_;
+    const uint64_t process_ = process_id();
+    mutable os_mutex mutex_;       ///< of what follows, and of what announcements hold once they have begun
+    mutable os_condition changed_; ///< a piece has arrived or failed, or a reader is done
+    mutable vector<announcement*> announced_;
+    mutable os_mutex ends_mutex_;
+    mutable both_ends ends_;
+};
+
+// -- calls of the source
+
+/// What one call of the source's read_many() reads. What it leaves incomplete, as by an exception, is up to its readers.
+class announcement::call final : public read_requests {
+public:
+    explicit call(announcement& of) noexcept : of_(of) {}
+    ~call() {
+        const os_lock lock(of_.source_.mutex_);
+        for (announced_piece* const left : mine_) {
+            of_.abandon(*left);
+        }
+    }
+
+    [[nodiscard]] bool took_any() const noexcept { return took_any_; }
+
+    optional<read_request> next() override {
+        const os_lock lock(of_.source_.mutex_);
+        announced_piece* const piece = of_.next_queued();
+        if (piece == nullptr) {
+            return std::nullopt;
+        }
+        mine_.push_back(piece);
+        if (!of_.start(*piece)) {
+            mine_.pop_back();
+            return std::nullopt;
+        }
+        took_any_ = true;
+        return read_request{piece->begin, piece->place};
+    }
+
+    void complete(const read_request& request, result<void> outcome) override {
+        const os_lock lock(of_.source_.mutex_);
+        const auto place = std::find_if(mine_.begin(), mine_.end(), [&](const announced_piece* each) {
+            return each->place.data() == request.destination.data();
+        });
+        if (place != mine_.end()) {
+            of_.finish(**place, std::move(outcome));
+            mine_.erase(place);
+        }
+    }
+
+private:
+    announcement& of_;
+    vector<announced_piece*> mine_; ///< under way
+    bool took_any_ = false;
+};
+
+/// The reader of a piece fetches it itself. Called with the mutex held, which is released meanwhile.
+class announcement::read_here {
+public:
+    read_here(announcement& of, announced_piece& piece) noexcept : of_(of), piece_(piece) {
+        of_.source_.mutex_.unlock();
+    }
+    read_here(const read_here&) = delete;
+    read_here& operator=(const read_here&) = delete;
+    ~read_here() {
+        of_.source_.mutex_.lock();
+        if (outcome_) {
+            of_.finish(piece_, *std::move(outcome_));
+        } else {
+            of_.abandon(piece_);
+        }
+    }
+    void operator()() { outcome_.emplace(of_.source_.from_->read_at(piece_.begin, piece_.place)); }
+
+private:
+    announcement& of_;
+    announced_piece& piece_;
+    optional<result<void>> outcome_; ///< none if the source throws
+};
+
+// -- announcement
+
+inline announcement::announcement(const far_source& source, uint64_t most_bytes) noexcept
+    : source_(source),
+      most_bytes_((std::min)(most_bytes, checked_multiply(source.preferences_.request_bytes,
+                                                          source.preferences_.requests_in_flight)
+                                             .value_or(most_bytes))) {
+}
+
+ZTENSOR_COLD inline announcement::~announcement() {
+    if (!has_begun_ || !group_.is_ours()) {
+        return;
+    }
+    {
+        const os_lock lock(source_.mutex_);
+        is_cancelled_ = true;
+        vector<announcement*>& all = source_.announced_;
+        all.erase(std::find(all.begin(), all.end(), this));
+        while (readers_ != 0) {
+            source_.changed_.wait(source_.mutex_);
+        }
+    }
+    group_.join();
+}
+
+ZTENSOR_COLD inline void announcement::begin() {
+    const auto is_before = [](const auto& a, const auto& b) { return a.begin < b.begin; };
+    std::stable_sort(placed_.begin(), placed_.end(), is_before);
+    std::stable_sort(ranges_.begin(), ranges_.end(), is_before);
+    cut_ranges();
+    spare_.reserve((std::min)(staged_.size(), size_t{source_.preferences_.requests_in_flight}));
+    {
+        const os_lock lock(source_.mutex_);
+        source_.announced_.push_back(this);
+    }
+    has_begun_ = true;
+    spawn();
+}
+
+/// The next range is read at once with what lies between `begin` and `end`, and begins no earlier.
+inline bool announcement::joins(uint64_t begin, uint64_t end, const range& next) const noexcept {
+    const bool is_near = next.begin <= end || next.begin - end <= source_.preferences_.gap_bytes;
+    return next.begin >= begin && is_near && (std::max)(end, next.end) - begin <= source_.preferences_.request_bytes;
+}
+
+ZTENSOR_COLD inline void announcement::add(uint64_t offset, uint64_t length) {
+    const range added = {offset, offset + length, length}; // which lies in a file
+    if (length == 0) {
+        return;
+    }
+    if (!ranges_.empty() && joins(ranges_.back().begin, ranges_.back().end, added)) {
+        ranges_.back().end = (std::max)(ranges_.back().end, added.end);
+        ranges_.back().wanted_bytes += length;
+        return;
+    }
+    ranges_.push_back(added);
+}
+
+ZTENSOR_COLD inline void announcement::add(uint64_t offset, span<byte> destination) {
+    while (!destination.empty()) {
+        announced_piece& piece = placed_.emplace_back();
+        piece.place = destination.first((std::min)(destination.size(), source_.preferences_.request_bytes));
+        piece.begin = offset;
+        piece.end = offset += piece.place.size();
+        destination = destination.subspan(piece.place.size());
+    }
+}
+
+/// Makes pieces of the ranges: near ones together, large ones cut.
+ZTENSOR_COLD inline void announcement::cut_ranges() {
+    const uint64_t most = source_.preferences_.request_bytes;
+    for (const range& each : ranges_) {
+        uint64_t begin = each.begin;
+        if (!staged_.empty()) {
+            announced_piece& last = staged_.back();
+            begin = (std::max)(begin, last.end);
+            if (joins(last.begin, last.end, each) || begin >= each.end) {
+                last.end = (std::max)(last.end, each.end);
+                last.unread_bytes += each.wanted_bytes;
+                continue;
+            }
+        }
+        for (; begin < each.end; begin = staged_.back().end) {
+            announced_piece& piece = staged_.emplace_back();
+            piece.begin = begin;
+            piece.end = begin + (std::min)(most, each.end - begin);
+            piece.unread_bytes = (std::min)(piece.size(), each.wanted_bytes);
+        }
+    }
+}
+
+/// What was added for memory that begins there; null if nothing was.
+inline announced_piece* announcement::find_placed(uint64_t offset, span<byte> destination) noexcept {
+    const auto is_before = [](const announced_piece& piece, uint64_t wanted) { return piece.begin < wanted; };
+    for (auto at = std::lower_bound(placed_.begin(), placed_.end(), offset, is_before);
+         at != placed_.end() && at->begin == offset; ++at) {
+        const bool is_same = at->place.data() == destination.data() && at->place.size() <= destination.size();
+        if (is_same && at->state != progress::spent) {
+            return &*at;
+        }
+    }
+    return nullptr;
+}
+
+/// The piece in memory of our own that holds the byte at `offset`; null if there is none.
+inline announced_piece* announcement::find_staged(uint64_t offset) noexcept {
+    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
+    const auto behind = std::upper_bound(staged_.begin(), staged_.end(), offset, is_behind);
+    if (behind == staged_.begin()) {
+        return nullptr;
+    }
+    announced_piece& found = *(behind - 1);
+    return offset < found.end && found.state != progress::spent ? &found : nullptr;
+}
+
+/// Where the next piece behind `offset` begins that may be read in any pieces.
+inline uint64_t announcement::next_begin(uint64_t offset) const noexcept {
+    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
+    auto next = std::upper_bound(staged_.begin(), staged_.end(), offset, is_behind);
+    while (next != staged_.end() && next->state == progress::spent) {
+        ++next;
+    }
+    return next != staged_.end() ? next->begin : ~uint64_t{0};
+}
+
+/// The next piece to ask for; null if there is none, or no memory for it at present.
+inline announced_piece* announcement::next_queued() noexcept {
+    if (is_cancelled_) {
+        return nullptr;
+    }
+    while (next_placed_ != placed_.size() && !placed_[next_placed_].is_queued()) {
+        ++next_placed_;
+    }
+    while (next_staged_ != staged_.size() && !staged_[next_staged_].is_queued()) {
+        ++next_staged_;
+    }
+    announced_piece* const placed = next_placed_ != placed_.size() ? &placed_[next_placed_] : nullptr;
+    announced_piece* staged = next_staged_ != staged_.size() ? &staged_[next_staged_] : nullptr;
+    if (staged != nullptr && held_bytes_ != 0 && held_bytes_ + staged->size() > most_bytes_) {
+        staged = nullptr;
+    }
+    return staged == nullptr || (placed != nullptr && placed->begin < staged->begin) ? placed : staged;
+}
+
+/// Gives the piece to the source, or fails it if there is no memory.
+inline bool announcement::start(announced_piece& piece) noexcept {
+    if (piece.place.empty() && piece.size() != 0) {
+        const auto size = static_cast<size_t>(piece.size());
+        if (!spare_.empty() && spare_.back().size() >= size) {
+            piece.memory = std::move(spare_.back());
+            spare_.pop_back();
+        } else if (!piece.memory.allocate(size)) {
+            finish(piece, fail(errc::out_of_memory, "no memory for a piece of {} bytes", {size}).at(piece.begin));
+            return false;
+        }
+        piece.place = {piece.memory.data(), size};
+        held_bytes_ += size;
+    }
+    piece.state = progress::under_way;
+    return true;
+}
+
+/// What failed is told to its reader, and nothing more is fetched: the reader asks for what it goes on to itself.
+inline void announcement::finish(announced_piece& piece, result<void> outcome) noexcept {
+    piece.state = outcome ? progress::arrived : progress::failed;
+    is_cancelled_ = is_cancelled_ || !outcome;
+    piece.outcome = std::move(outcome);
+    source_.changed_.notify_all();
+}
+
+/// The source did not say what became of the piece: its reader asks again, and meets what the source throws.
+inline void announcement::abandon(announced_piece& piece) noexcept {
+    piece.state = progress::queued;
+    is_cancelled_ = true;
+    source_.changed_.notify_all();
+}
+
+/// Reads the bytes at `offset`, as many as the piece has and `destination` takes, when they have arrived; 0 if others
+/// have read them all. Called with the mutex held, which is released while it waits or copies.
+ZTENSOR_COLD inline result<size_t> announcement::take(announced_piece& piece, uint64_t offset, span<byte> destination) {
+    while (piece.is_queued() || piece.state == progress::under_way) {
+        if (!piece.is_queued()) {
+            source_.changed_.wait(source_.mutex_);
+        } else if (start(piece)) {
+            read_here(*this, piece)();
+        }
+    }
+    if (piece.state == progress::failed) {
+        piece.state = progress::spent;
+        return std::move(piece.outcome).error();
+    }
+    if (piece.state == progress::spent) {
+        return size_t{0};
+    }
+    const size_t size = smaller_size(piece.end - offset, destination.size());
+    if (piece.place.data() == destination.data()) { // it is there
+        piece.state = progress::spent;
+        return size;
+    }
+    ++piece.readers;
+    source_.mutex_.unlock();
+    std::memcpy(destination.data(), piece.place.data() + (offset - piece.begin), size);
+    source_.mutex_.lock();
+    --piece.readers;
+    release(piece, size);
+    source_.mutex_.unlock();
+    spawn(); // for what now has memory
+    source_.mutex_.lock();
+    return size;
+}
+
+ZTENSOR_COLD inline result<void> announcement::read_placed(uint64_t offset, span<byte> destination) {
+    const os_lock lock(source_.mutex_);
+    while (!destination.empty()) {
+        ZTENSOR_TRY_ASSIGN(const size_t done, take(*find_placed(offset, destination), offset, destination));
+        offset += done;
+        destination = destination.subspan(done);
+    }
+    return {};
+}
+
+/// So many bytes of the piece were read; with the last its memory is free for others.
+inline void announcement::release(announced_piece& piece, uint64_t read_bytes) noexcept {
+    piece.unread_bytes -= (std::min)(piece.unread_bytes, read_bytes);
+    if (piece.unread_bytes != 0 || piece.readers != 0 || piece.state == progress::spent) {
+        return;
+    }
+    piece.state = progress::spent;
+    held_bytes_ -= piece.memory.size() != 0 ? piece.size() : 0;
+    if (piece.memory.size() != 0 && spare_.size() < spare_.capacity()) {
+        spare_.push_back(std::move(piece.memory));
+    }
+    piece.memory = byte_buffer();
+    piece.place = {};
+}
+
+/// How many calls of read_many() there should be for what can be asked for at present.
+inline size_t announcement::useful_calls() noexcept {
+    if (next_queued() == nullptr) {
+        return 0;
+    }
+    const read_preferences& best = source_.preferences_;
+    const uint64_t room = (most_bytes_ - (std::min)(held_bytes_, most_bytes_)) / best.request_bytes + 1;
+    const uint64_t pieces = placed_.size() - next_placed_ + (std::min<uint64_t>)(room, staged_.size() - next_staged_);
+    const uint64_t at_once = (std::min<uint64_t>)(pieces, best.requests_in_flight);
+    return static_cast<size_t>((at_once + best.requests_per_call - 1) / best.requests_per_call);
+}
+
+/// Asks for threads that fetch, as many as are useful.
+ZTENSOR_COLD inline void announcement::spawn() noexcept {
+    const os_lock turn(spawning_);
+    for (;;) {
+        {
+            const os_lock lock(source_.mutex_);
+            if (calls_ >= useful_calls()) {
+                return;
+            }
+            ++calls_;
+        }
+        if (!group_.spawn()) {
+            const os_lock lock(source_.mutex_);
+            --calls_;
+            return;
+        }
+    }
+}
+
+/// What a thread of the executor does. What the source throws its reader meets when it asks for the same.
+ZTENSOR_COLD inline void announcement::fetch() noexcept {
+    const at_work here;
+    for (bool goes_on = true; goes_on;) {
+        bool took_any = false;
+        first_exception ignored;
+        auto read = [&] {
+            call requests(*this);
+            source_.from_->read_many(requests);
+            took_any = requests.took_any();
+        };
+        ignored.guard(read);
+        const os_lock lock(source_.mutex_);
+        goes_on = took_any && next_queued() != nullptr;
+        calls_ -= goes_on ? 0 : 1;
+    }
+}
+
+// -- far source
+
+/// Reads what was announced of the bytes at `offset`, and gives how many. 0 if none were: then `ahead` becomes how many
+/// bytes there are before the next that were, if these are fewer.
+ZTENSOR_COLD inline result<size_t> far_source::read_announced(uint64_t offset, span<byte> destination,
+                                                              uint64_t& ahead) const {
+    const os_lock lock(mutex_);
+    announcement* of = nullptr;
+    announced_piece* piece = nullptr;
+    for (announcement* const each : announced_) {
+        if (announced_piece* const found = each->find_placed(offset, destination)) {
+            of = each;
+            piece = found;
+        }
+    }
+    for (size_t i = 0; piece == nullptr && i < announced_.size(); ++i) {
+        of = announced_[i];
+        piece = of->find_staged(offset);
+        ahead = (std::min)(ahead, of->next_begin(offset) - offset);
+    }
+    if (piece == nullptr) {
+        return size_t{0};
+    }
+    struct reader_mark {
+        announcement& of;
+        ~reader_mark() {
+            --of.readers_;
+            of.source_.changed_.notify_all();
+        }
+    };
+    ++of->readers_;
+    const reader_mark mark{*of};
+    return of->take(*piece, offset, destination);
+}
+
+/// What is larger than a request, by many at once.
+ZTENSOR_COLD inline result<void> far_source::read_unannounced(uint64_t offset, span<byte> destination) const {
+    const size_t most = preferences_.request_bytes;
+    if (destination.size() <= most || is_at_work()) {
+        return from_->read_at(offset, destination);
+    }
+    announcement pieces(*this, 0);
+    pieces.add(offset, destination);
+    pieces.begin();
+    return pieces.read_placed(offset, destination);
+}
+
+/// Reads both ends at once, when one of them is first asked for.
+ZTENSOR_COLD inline result<void> far_source::read_ends(uint64_t offset, span<byte> destination) const {
+    const os_lock lock(ends_mutex_);
+    const uint64_t tail_begin = size() - both_ends::most_bytes;
+    if (!ends_.are_read) {
+        if (is_at_work()) {
+            return from_->read_at(offset, destination);
+        }
+        announcement both(*this, 0);
+        both.add(0, span<byte>(ends_.head));
+        both.add(tail_begin, span<byte>(ends_.tail));
+        both.begin();
+        ZTENSOR_TRY(both.read_placed(0, span<byte>(ends_.head)));
+        ZTENSOR_TRY(both.read_placed(tail_begin, span<byte>(ends_.tail)));
+        ends_.are_read = true;
+    }
+    const byte* const from = offset >= tail_begin ? ends_.tail + (offset - tail_begin) : ends_.head + offset;
+    std::copy_n(from, destination.size(), destination.data());
+    return {};
+}
+
+/// The same source, or one that reads ahead, if its requests take time and threads may be started.
+[[nodiscard]] ZTENSOR_COLD inline std::shared_ptr<const byte_source>
+with_read_ahead(std::shared_ptr<const byte_source> source, const read_options& options) {
+    const bool is_near = options.threads() == 1 || source_access::is_file(*source) ||
+                         source_access::is_far(*source) || !source->mapped().empty() ||
+                         source->preferences().requests_in_flight <= 1;
+    return is_near ? std::move(source) : std::make_shared<far_source>(std::move(source));
+}
+
+// -- read ahead
+
+/// Announces ranges of any source about to be read, about in the order of reading: of a far one they are fetched while
+/// this lives, and of others nothing is done. Does nothing inside other work, which announces its ranges itself.
+class read_ahead {
+public:
+    /// `threads` as in read_options. Holds at most `most_bytes` in memory.
+    explicit read_ahead(unsigned threads, uint64_t most_bytes = ~uint64_t{0}) noexcept
+        : most_bytes_(most_bytes), is_wanted_(threads != 1 && !is_at_work()) {}
+
+    /// To be read once, in pieces of any size.
+    void add(const byte_source& source, uint64_t offset, uint64_t length) {
+        if (announcement* const to = find(source, offset, length)) {
+            to->add(offset, length);
+        }
+    }
+    /// To be read as a whole into exactly this memory.
+    void add(const byte_source& source, uint64_t offset, span<byte> destination) {
+        if (announcement* const to = find(source, offset, destination.size())) {
+            to->add(offset, destination);
+        }
+    }
+    /// Called once, after the last add().
+    void begin() {
+        for (const auto& each : all_) {
+            each->begin();
+        }
+    }
+
+private:
+    /// Null if the range is not of one far source; else `offset` becomes that in it.
+    [[nodiscard]] announcement* find(const byte_source& source, uint64_t& offset, uint64_t length) {
+        const far_source* const far = is_wanted_ ? source_access::far_at(source, offset, length) : nullptr;
+        if (far == nullptr) {
+            return nullptr;
+        }
+        for (const auto& each : all_) {
+            if (&each->source() == far) {
+                return each.get();
+            }
+        }
+        all_.push_back(std::make_unique<announcement>(*far, most_bytes_));
+        return all_.back().get();
+    }
+
+    uint64_t most_bytes_;
+    bool is_wanted_;
+    vector<std::unique_ptr<announcement>> all_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
