@@ -27,8 +27,8 @@ struct source_access;
 
 /// A range of a source, and the memory that its bytes go to.
 struct read_request {
-    std::uint64_t offset;
-    span<std::byte> destination;
+    std::uint64_t offset;        ///< of its first byte
+    span<std::byte> destination; ///< as many bytes as are wanted
 };
 
 /// What one call of byte_source::read_many() is to read. Its members may be called from several threads at once.
@@ -52,7 +52,7 @@ protected:
 };
 
 /// How a source is read best. Where a request takes time, what counts is how many are under way at once, whatever the
-/// number of processors. A call that reads much holds up to request_bytes × requests_in_flight in memory, beside the
+/// number of processors. A call that reads much holds up to request_bytes * requests_in_flight in memory, beside the
 /// destinations.
 struct read_preferences {
     std::size_t request_bytes = std::size_t{8} << 20; ///< larger ranges are read in pieces of so many bytes; not 0
@@ -82,9 +82,9 @@ public:
     /// reader asks for none), errc::file_changed where a file has become shorter, and errc::io_error.
     virtual result<void> read_at(std::uint64_t offset, span<std::byte> destination) const = 0;
 
-    /// Reads what `requests` gives, until it gives no more and all that it gave is complete. A source that can have many
-    /// requests under way overrides it and preferences(): it takes more with next() whenever one is complete. This one
-    /// calls read_at() for one after the other.
+    /// Reads what `requests` gives, until it gives no more and all that it gave is complete. A source that can have
+    /// many requests under way overrides it and preferences(): it takes more with next() whenever one is complete. This
+    /// one calls read_at() for one after the other.
     virtual void read_many(read_requests& requests) const {
         while (const std::optional<read_request> request = requests.next()) {
             requests.complete(*request, read_at(request->offset, request->destination));
@@ -149,8 +149,8 @@ private:
     }
     /// Some of it is read by calls of the system, each of which costs as much as copying a few pages.
     [[nodiscard]] virtual bool reads_files() const noexcept { return as_file() != nullptr; }
-    /// The source of a caller's that the range lies in and that reads ahead, and the range's begin in it; null if there is
-    /// none, or the range lies in several.
+    /// The source of a caller's that the range lies in and that reads ahead, and the range's begin in it; null if there
+    /// is none, or the range lies in several.
     [[nodiscard]] virtual const detail::far_source* far_at(std::uint64_t& /*offset*/,
                                                            std::uint64_t /*length*/) const noexcept {
         return nullptr;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 namespace support {
@@ -19,7 +20,22 @@ std::vector<opening> open_every_way(const bytes& content, const temp_dir& direct
     all.push_back({"memory", false, open_bytes(content, options)});
     all.push_back({"mapped", true, reader::open(path, ztensor::read_options(options).mode(io_mode::mapped))});
     all.push_back({"positional", true, reader::open(path, ztensor::read_options(options).mode(io_mode::positional))});
+    all.push_back({"far", false, reader::from_source(std::make_shared<remote_source>(content), options)});
     return all;
+}
+
+remote_source::remote_source(const bytes& content) : content_(to_vector(content)) {
+    best.request_bytes = 100;
+    best.gap_bytes = 10;
+    best.requests_in_flight = 4;
+}
+
+ztensor::result<void> remote_source::read_at(std::uint64_t offset, ztensor::span<std::byte> destination) const {
+    if (offset > content_.size() || destination.size() > content_.size() - offset) {
+        return ztensor::error(ztensor::errc::out_of_bounds, "behind the end");
+    }
+    std::copy_n(content_.begin() + static_cast<std::ptrdiff_t>(offset), destination.size(), destination.begin());
+    return {};
 }
 
 ztensor::result<ztensor::reader> open_bytes(std::string_view content, const ztensor::read_options& options) {
@@ -42,7 +58,9 @@ source_with_holes::source_with_holes(std::uint64_t size, bytes head, bytes tail)
 }
 
 ztensor::result<void> source_with_holes::read_at(std::uint64_t offset, ztensor::span<std::byte> destination) const {
-    largest_read_ = std::max<std::uint64_t>(largest_read_, destination.size());
+    std::uint64_t before = largest_read_;
+    while (destination.size() > before && !largest_read_.compare_exchange_weak(before, destination.size())) {
+    }
     for (std::size_t i = 0; i < destination.size(); ++i) {
         destination[i] = static_cast<std::byte>(byte_at(offset + i));
     }

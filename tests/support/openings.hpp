@@ -13,6 +13,7 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -26,7 +27,7 @@ struct opening {
     ztensor::result<ztensor::reader> file;
 };
 
-/// The same content from memory, from a mapped file and by positional reads.
+/// The same content from memory, from a mapped file, by positional reads, and from a source that is read ahead.
 [[nodiscard]] std::vector<opening> open_every_way(const bytes& content, const temp_dir& directory,
                                                   const ztensor::read_options& options = {});
 
@@ -38,6 +39,22 @@ struct opening {
 
 /// The one component of the object "w".
 [[nodiscard]] ztensor::component_view data_of(const ztensor::reader& file);
+
+/// Content that small requests of several threads bring, as of a store far away.
+class remote_source : public ztensor::byte_source {
+public:
+    explicit remote_source(const bytes& content);
+
+    [[nodiscard]] std::uint64_t size() const noexcept override { return content_.size(); }
+    [[nodiscard]] ztensor::result<void> read_at(std::uint64_t offset,
+                                                ztensor::span<std::byte> destination) const override;
+    [[nodiscard]] ztensor::read_preferences preferences() const noexcept override { return best; }
+
+    ztensor::read_preferences best; ///< requests of 100 bytes, gaps of 10, 4 at once
+
+private:
+    byte_vector content_;
+};
 
 /// Of any size, with content at both ends and zeros between, like a file with holes.
 class source_with_holes final : public ztensor::byte_source {
@@ -56,7 +73,7 @@ private:
     std::uint64_t size_;
     bytes head_;
     bytes tail_;
-    mutable std::uint64_t largest_read_ = 0;
+    mutable std::atomic<std::uint64_t> largest_read_{0};
 };
 
 } // namespace support

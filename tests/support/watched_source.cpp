@@ -14,6 +14,7 @@ std::ostream& operator<<(std::ostream& out, const read_range& a) {
 
 watched_source::watched_source(const bytes& content, bool is_mapped)
     : content_(to_vector(content)), is_mapped_(is_mapped) {
+    best.requests_in_flight = 1;
 }
 
 ztensor::result<void> watched_source::read_at(std::uint64_t offset, ztensor::span<std::byte> destination) const {

@@ -45,8 +45,10 @@ public:
                                                 ztensor::span<std::byte> destination) const override;
     [[nodiscard]] ztensor::bytes_view mapped() const noexcept override;
     [[nodiscard]] ztensor::result<void> check_unchanged() const override;
+    [[nodiscard]] ztensor::read_preferences preferences() const noexcept override { return best; }
 
-    mutable read_ranges reads; ///< those of nothing too; to be looked at when no call is under way
+    ztensor::read_preferences best; ///< one request at a time, unless a test says otherwise
+    mutable read_ranges reads;      ///< those of nothing too; to be looked at when no call is under way
     std::size_t first_failing_read = never;
     ztensor::errc failure = ztensor::errc::io_error;
     bool has_shrunk = false;

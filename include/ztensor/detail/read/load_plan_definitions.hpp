@@ -223,8 +223,9 @@ private:
             return ahead.add(source, each.begin, each.end - each.begin);
         }
         if (each.kind == unit_kind::piece) {
-            return target.numbers ? ahead.add(source, target.offset + each.begin, each.end - each.begin)
-                                  : ahead.add(source, target.offset + each.begin, place_of(target, each.begin, each.end));
+            return target.numbers
+                       ? ahead.add(source, target.offset + each.begin, each.end - each.begin)
+                       : ahead.add(source, target.offset + each.begin, place_of(target, each.begin, each.end));
         }
         if (!target.is_joint && target.is_whole()) {
             return ahead.add(source, target.component->offset, target.component->length);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Sources whose requests take time, such as object stores: what is announced of one comes into memory by many requests
-// at once, before somebody reads it.
+// A source whose requests take time, such as an object store: what is announced of it comes into memory by many
+// requests at once, before somebody reads it.
 #ifndef ZTENSOR_DETAIL_READ_READ_AHEAD_HPP
 #define ZTENSOR_DETAIL_READ_READ_AHEAD_HPP
 
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/tasks.hpp>
+#include <ztensor/detail/read/announced_pieces.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/io.hpp>
+#include <ztensor/options.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -18,29 +20,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// A range that was announced, and its bytes when they are there.
-struct announced_piece {
-    enum class progress : uint8_t {
-        queued,
-        under_way, ///< its memory is the source's
-        arrived,
-        failed,
-        spent, ///< nobody asks for it any more
-    };
-
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    span<byte> place;   ///< where its bytes go: in memory of the caller's, or in `memory`
-    byte_buffer memory; ///< of what is read in other pieces than it arrives in
-    uint64_t unread_bytes = 0;
-    size_t readers = 0; ///< that are copying from it
-    progress state = progress::queued;
-    result<void> outcome; ///< of what failed
-
-    [[nodiscard]] uint64_t size() const noexcept { return end - begin; }
-    [[nodiscard]] bool is_queued() const noexcept { return state == progress::queued; }
-};
 
 class far_source;
 
@@ -58,12 +37,10 @@ public:
 
     [[nodiscard]] const far_source& source() const noexcept { return source_; }
 
-    /// To be read once, in pieces of any size.
-    void add(uint64_t offset, uint64_t length);
-    /// To be read as a whole into exactly this memory.
-    void add(uint64_t offset, span<byte> destination);
+    /// As those of announced_pieces, before begin().
+    void add(uint64_t offset, uint64_t length) { pieces_.add(offset, length); }
+    void add(uint64_t offset, span<byte> destination) { pieces_.add(offset, destination); }
 
-    /// Called once, after the last add().
     void begin();
 
     /// Reads what was added for exactly this memory, after begin().
@@ -75,37 +52,19 @@ private:
     class read_here;
 
     using progress = announced_piece::progress;
-    struct range {
-        uint64_t begin;
-        uint64_t end;
-        uint64_t wanted_bytes;
-    };
 
-    [[nodiscard]] bool joins(uint64_t begin, uint64_t end, const range& next) const noexcept;
-
-    void cut_ranges();
-    [[nodiscard]] announced_piece* find_placed(uint64_t offset, span<byte> destination) noexcept;
-    [[nodiscard]] announced_piece* find_staged(uint64_t offset) noexcept;
-    [[nodiscard]] uint64_t next_begin(uint64_t offset) const noexcept;
-    [[nodiscard]] announced_piece* next_queued() noexcept;
+    [[nodiscard]] announced_piece* next_queued() noexcept { return is_cancelled_ ? nullptr : pieces_.next_queued(); }
     [[nodiscard]] bool start(announced_piece& piece) noexcept;
     void finish(announced_piece& piece, result<void> outcome) noexcept;
     void abandon(announced_piece& piece) noexcept;
     result<size_t> take(announced_piece& piece, uint64_t offset, span<byte> destination);
-    void release(announced_piece& piece, uint64_t read_bytes) noexcept;
     [[nodiscard]] size_t useful_calls() noexcept;
     void spawn() noexcept;
     void fetch() noexcept;
 
     const far_source& source_;
-    const uint64_t most_bytes_;
-    vector<range> ranges_;
-    vector<announced_piece> placed_; ///< in memory of the caller's; by their begins, as the next
-    vector<announced_piece> staged_; ///< in memory of our own; no two share a byte
-    size_t next_placed_ = 0;         ///< none before it is queued
-    size_t next_staged_ = 0;
-    vector<byte_buffer> spare_; ///< memory of pieces that are spent
-    uint64_t held_bytes_ = 0;   ///< of staged pieces that are under way or have arrived
+    announced_pieces pieces_;
+    size_t under_way_ = 0; ///< pieces
     size_t readers_ = 0;
     size_t calls_ = 0; ///< of read_many(), under way or asked for
     bool has_begun_ = false;
@@ -191,7 +150,8 @@ private:
 
 // -- calls of the source
 
-/// What one call of the source's read_many() reads. What it leaves incomplete, as by an exception, is up to its readers.
+/// What one call of the source's read_many() reads. What it leaves incomplete, as by an exception, is up to its
+/// readers.
 class announcement::call final : public read_requests {
 public:
     explicit call(announcement& of) noexcept : of_(of) {}
@@ -263,10 +223,7 @@ private:
 // -- announcement
 
 inline announcement::announcement(const far_source& source, uint64_t most_bytes) noexcept
-    : source_(source),
-      most_bytes_((std::min)(most_bytes, checked_multiply(source.preferences_.request_bytes,
-                                                          source.preferences_.requests_in_flight)
-                                             .value_or(most_bytes))) {
+    : source_(source), pieces_(source.preferences_, most_bytes) {
 }
 
 ZTENSOR_COLD inline announcement::~announcement() {
@@ -286,137 +243,25 @@ ZTENSOR_COLD inline announcement::~announcement() {
 }
 
 ZTENSOR_COLD inline void announcement::begin() {
-    const auto is_before = [](const auto& a, const auto& b) { return a.begin < b.begin; };
-    std::stable_sort(placed_.begin(), placed_.end(), is_before);
-    std::stable_sort(ranges_.begin(), ranges_.end(), is_before);
-    cut_ranges();
-    spare_.reserve((std::min)(staged_.size(), size_t{source_.preferences_.requests_in_flight}));
     {
         const os_lock lock(source_.mutex_);
-        source_.announced_.push_back(this);
+        vector<announcement*>& others = source_.announced_;
+        pieces_.cut([&](uint64_t offset) {
+            return std::any_of(others.begin(), others.end(),
+                               [&](announcement* each) { return each->pieces_.find_staged(offset) != nullptr; });
+        });
+        others.push_back(this);
     }
     has_begun_ = true;
     spawn();
 }
 
-/// The next range is read at once with what lies between `begin` and `end`, and begins no earlier.
-inline bool announcement::joins(uint64_t begin, uint64_t end, const range& next) const noexcept {
-    const bool is_near = next.begin <= end || next.begin - end <= source_.preferences_.gap_bytes;
-    return next.begin >= begin && is_near && (std::max)(end, next.end) - begin <= source_.preferences_.request_bytes;
-}
-
-ZTENSOR_COLD inline void announcement::add(uint64_t offset, uint64_t length) {
-    const range added = {offset, offset + length, length}; // which lies in a file
-    if (length == 0) {
-        return;
-    }
-    if (!ranges_.empty() && joins(ranges_.back().begin, ranges_.back().end, added)) {
-        ranges_.back().end = (std::max)(ranges_.back().end, added.end);
-        ranges_.back().wanted_bytes += length;
-        return;
-    }
-    ranges_.push_back(added);
-}
-
-ZTENSOR_COLD inline void announcement::add(uint64_t offset, span<byte> destination) {
-    while (!destination.empty()) {
-        announced_piece& piece = placed_.emplace_back();
-        piece.place = destination.first((std::min)(destination.size(), source_.preferences_.request_bytes));
-        piece.begin = offset;
-        piece.end = offset += piece.place.size();
-        destination = destination.subspan(piece.place.size());
-    }
-}
-
-/// Makes pieces of the ranges: near ones together, large ones cut.
-ZTENSOR_COLD inline void announcement::cut_ranges() {
-    const uint64_t most = source_.preferences_.request_bytes;
-    for (const range& each : ranges_) {
-        uint64_t begin = each.begin;
-        if (!staged_.empty()) {
-            announced_piece& last = staged_.back();
-            begin = (std::max)(begin, last.end);
-            if (joins(last.begin, last.end, each) || begin >= each.end) {
-                last.end = (std::max)(last.end, each.end);
-                last.unread_bytes += each.wanted_bytes;
-                continue;
-            }
-        }
-        for (; begin < each.end; begin = staged_.back().end) {
-            announced_piece& piece = staged_.emplace_back();
-            piece.begin = begin;
-            piece.end = begin + (std::min)(most, each.end - begin);
-            piece.unread_bytes = (std::min)(piece.size(), each.wanted_bytes);
-        }
-    }
-}
-
-/// What was added for memory that begins there; null if nothing was.
-inline announced_piece* announcement::find_placed(uint64_t offset, span<byte> destination) noexcept {
-    const auto is_before = [](const announced_piece& piece, uint64_t wanted) { return piece.begin < wanted; };
-    for (auto at = std::lower_bound(placed_.begin(), placed_.end(), offset, is_before);
-         at != placed_.end() && at->begin == offset; ++at) {
-        const bool is_same = at->place.data() == destination.data() && at->place.size() <= destination.size();
-        if (is_same && at->state != progress::spent) {
-            return &*at;
-        }
-    }
-    return nullptr;
-}
-
-/// The piece in memory of our own that holds the byte at `offset`; null if there is none.
-inline announced_piece* announcement::find_staged(uint64_t offset) noexcept {
-    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
-    const auto behind = std::upper_bound(staged_.begin(), staged_.end(), offset, is_behind);
-    if (behind == staged_.begin()) {
-        return nullptr;
-    }
-    announced_piece& found = *(behind - 1);
-    return offset < found.end && found.state != progress::spent ? &found : nullptr;
-}
-
-/// Where the next piece behind `offset` begins that may be read in any pieces.
-inline uint64_t announcement::next_begin(uint64_t offset) const noexcept {
-    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
-    auto next = std::upper_bound(staged_.begin(), staged_.end(), offset, is_behind);
-    while (next != staged_.end() && next->state == progress::spent) {
-        ++next;
-    }
-    return next != staged_.end() ? next->begin : ~uint64_t{0};
-}
-
-/// The next piece to ask for; null if there is none, or no memory for it at present.
-inline announced_piece* announcement::next_queued() noexcept {
-    if (is_cancelled_) {
-        return nullptr;
-    }
-    while (next_placed_ != placed_.size() && !placed_[next_placed_].is_queued()) {
-        ++next_placed_;
-    }
-    while (next_staged_ != staged_.size() && !staged_[next_staged_].is_queued()) {
-        ++next_staged_;
-    }
-    announced_piece* const placed = next_placed_ != placed_.size() ? &placed_[next_placed_] : nullptr;
-    announced_piece* staged = next_staged_ != staged_.size() ? &staged_[next_staged_] : nullptr;
-    if (staged != nullptr && held_bytes_ != 0 && held_bytes_ + staged->size() > most_bytes_) {
-        staged = nullptr;
-    }
-    return staged == nullptr || (placed != nullptr && placed->begin < staged->begin) ? placed : staged;
-}
-
 /// Gives the piece to the source, or fails it if there is no memory.
 inline bool announcement::start(announced_piece& piece) noexcept {
-    if (piece.place.empty() && piece.size() != 0) {
-        const auto size = static_cast<size_t>(piece.size());
-        if (!spare_.empty() && spare_.back().size() >= size) {
-            piece.memory = std::move(spare_.back());
-            spare_.pop_back();
-        } else if (!piece.memory.allocate(size)) {
-            finish(piece, fail(errc::out_of_memory, "no memory for a piece of {} bytes", {size}).at(piece.begin));
-            return false;
-        }
-        piece.place = {piece.memory.data(), size};
-        held_bytes_ += size;
+    ++under_way_;
+    if (!pieces_.make_room(piece)) {
+        finish(piece, fail(errc::out_of_memory, "no memory for a piece of {} bytes", {piece.size()}).at(piece.begin));
+        return false;
     }
     piece.state = progress::under_way;
     return true;
@@ -424,6 +269,7 @@ inline bool announcement::start(announced_piece& piece) noexcept {
 
 /// What failed is told to its reader, and nothing more is fetched: the reader asks for what it goes on to itself.
 inline void announcement::finish(announced_piece& piece, result<void> outcome) noexcept {
+    --under_way_;
     piece.state = outcome ? progress::arrived : progress::failed;
     is_cancelled_ = is_cancelled_ || !outcome;
     piece.outcome = std::move(outcome);
@@ -432,6 +278,7 @@ inline void announcement::finish(announced_piece& piece, result<void> outcome) n
 
 /// The source did not say what became of the piece: its reader asks again, and meets what the source throws.
 inline void announcement::abandon(announced_piece& piece) noexcept {
+    --under_way_;
     piece.state = progress::queued;
     is_cancelled_ = true;
     source_.changed_.notify_all();
@@ -464,7 +311,7 @@ ZTENSOR_COLD inline result<size_t> announcement::take(announced_piece& piece, ui
     std::memcpy(destination.data(), piece.place.data() + (offset - piece.begin), size);
     source_.mutex_.lock();
     --piece.readers;
-    release(piece, size);
+    pieces_.release(piece, size);
     source_.mutex_.unlock();
     spawn(); // for what now has memory
     source_.mutex_.lock();
@@ -474,38 +321,19 @@ ZTENSOR_COLD inline result<size_t> announcement::take(announced_piece& piece, ui
 ZTENSOR_COLD inline result<void> announcement::read_placed(uint64_t offset, span<byte> destination) {
     const os_lock lock(source_.mutex_);
     while (!destination.empty()) {
-        ZTENSOR_TRY_ASSIGN(const size_t done, take(*find_placed(offset, destination), offset, destination));
+        ZTENSOR_TRY_ASSIGN(const size_t done, take(*pieces_.find_placed(offset, destination), offset, destination));
         offset += done;
         destination = destination.subspan(done);
     }
     return {};
 }
 
-/// So many bytes of the piece were read; with the last its memory is free for others.
-inline void announcement::release(announced_piece& piece, uint64_t read_bytes) noexcept {
-    piece.unread_bytes -= (std::min)(piece.unread_bytes, read_bytes);
-    if (piece.unread_bytes != 0 || piece.readers != 0 || piece.state == progress::spent) {
-        return;
-    }
-    piece.state = progress::spent;
-    held_bytes_ -= piece.memory.size() != 0 ? piece.size() : 0;
-    if (piece.memory.size() != 0 && spare_.size() < spare_.capacity()) {
-        spare_.push_back(std::move(piece.memory));
-    }
-    piece.memory = byte_buffer();
-    piece.place = {};
-}
-
 /// How many calls of read_many() there should be for what can be asked for at present.
 inline size_t announcement::useful_calls() noexcept {
-    if (next_queued() == nullptr) {
-        return 0;
-    }
+    const size_t startable = is_cancelled_ ? 0 : pieces_.count_startable();
     const read_preferences& best = source_.preferences_;
-    const uint64_t room = (most_bytes_ - (std::min)(held_bytes_, most_bytes_)) / best.request_bytes + 1;
-    const uint64_t pieces = placed_.size() - next_placed_ + (std::min<uint64_t>)(room, staged_.size() - next_staged_);
-    const uint64_t at_once = (std::min<uint64_t>)(pieces, best.requests_in_flight);
-    return static_cast<size_t>((at_once + best.requests_per_call - 1) / best.requests_per_call);
+    const size_t at_once = (std::min)(under_way_ + startable, size_t{best.requests_in_flight});
+    return startable == 0 ? 0 : (at_once + best.requests_per_call - 1) / best.requests_per_call;
 }
 
 /// Asks for threads that fetch, as many as are useful.
@@ -555,15 +383,15 @@ ZTENSOR_COLD inline result<size_t> far_source::read_announced(uint64_t offset, s
     announcement* of = nullptr;
     announced_piece* piece = nullptr;
     for (announcement* const each : announced_) {
-        if (announced_piece* const found = each->find_placed(offset, destination)) {
+        if (announced_piece* const found = each->pieces_.find_placed(offset, destination)) {
             of = each;
             piece = found;
         }
     }
     for (size_t i = 0; piece == nullptr && i < announced_.size(); ++i) {
         of = announced_[i];
-        piece = of->find_staged(offset);
-        ahead = (std::min)(ahead, of->next_begin(offset) - offset);
+        piece = of->pieces_.find_staged(offset);
+        ahead = (std::min)(ahead, of->pieces_.next_begin(offset) - offset);
     }
     if (piece == nullptr) {
         return size_t{0};
@@ -616,9 +444,8 @@ ZTENSOR_COLD inline result<void> far_source::read_ends(uint64_t offset, span<byt
 /// The same source, or one that reads ahead, if its requests take time and threads may be started.
 [[nodiscard]] ZTENSOR_COLD inline std::shared_ptr<const byte_source>
 with_read_ahead(std::shared_ptr<const byte_source> source, const read_options& options) {
-    const bool is_near = options.threads() == 1 || source_access::is_file(*source) ||
-                         source_access::is_far(*source) || !source->mapped().empty() ||
-                         source->preferences().requests_in_flight <= 1;
+    const bool is_near = options.threads() == 1 || source_access::is_file(*source) || source_access::is_far(*source) ||
+                         !source->mapped().empty() || source->preferences().requests_in_flight <= 1;
     return is_near ? std::move(source) : std::make_shared<far_source>(std::move(source));
 }
 
@@ -654,16 +481,16 @@ public:
 private:
     /// Null if the range is not of one far source; else `offset` becomes that in it.
     [[nodiscard]] announcement* find(const byte_source& source, uint64_t& offset, uint64_t length) {
-        const far_source* const far = is_wanted_ ? source_access::far_at(source, offset, length) : nullptr;
-        if (far == nullptr) {
+        const far_source* const from = is_wanted_ ? source_access::far_at(source, offset, length) : nullptr;
+        if (from == nullptr) {
             return nullptr;
         }
         for (const auto& each : all_) {
-            if (&each->source() == far) {
+            if (&each->source() == from) {
                 return each.get();
             }
         }
-        all_.push_back(std::make_unique<announcement>(*far, most_bytes_));
+        all_.push_back(std::make_unique<announcement>(*from, most_bytes_));
         return all_.back().get();
     }
 

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+//
+// Ranges of a source that are about to be read, cut into requests, and the memory that their bytes wait in until they
+// are read. Knows neither threads nor sources.
+#ifndef ZTENSOR_DETAIL_READ_ANNOUNCED_PIECES_HPP
+#define ZTENSOR_DETAIL_READ_ANNOUNCED_PIECES_HPP
+
+#include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/os/memory.hpp>
+#include <ztensor/io.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A range that was announced, and its bytes when they are there.
+struct announced_piece {
+    enum class progress : uint8_t {
+        queued,
+        under_way, ///< its memory is the source's
+        arrived,
+        failed,
+        spent, ///< nobody asks for it any more
+    };
+
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    span<byte> place;   ///< where its bytes go: in memory of the caller's, or in `memory`
+    byte_buffer memory; ///< of what is read in other pieces than it arrives in
+    uint64_t unread_bytes = 0;
+    size_t readers = 0; ///< that are copying from it
+    progress state = progress::queued;
+    result<void> outcome; ///< of what failed
+
+    [[nodiscard]] uint64_t size() const noexcept { return end - begin; }
+    [[nodiscard]] bool is_queued() const noexcept { return state == progress::queued; }
+};
+
+/// The pieces of one announcement, in ascending order.
+class announced_pieces {
+public:
+    /// Holds at most `most_bytes` in memory of its own, and one piece in any case.
+    announced_pieces(const read_preferences& best, uint64_t most_bytes) noexcept
+        : best_(best),
+          most_bytes_((std::min)(most_bytes,
+                                 checked_multiply(best.request_bytes, best.requests_in_flight).value_or(most_bytes))) {}
+
+    /// To be read once, in pieces of any size.
+    void add(uint64_t offset, uint64_t length);
+    /// To be read as a whole into exactly this memory.
+    void add(uint64_t offset, span<byte> destination);
+    /// Once, after the last add(): makes pieces of the ranges, near ones together and large ones cut, but for ranges of
+    /// whose begins `is_known(offset)` says that others have announced them.
+    template <class Predicate>
+    void cut(const Predicate& is_known);
+
+    [[nodiscard]] announced_piece* find_placed(uint64_t offset, span<byte> destination) noexcept;
+    [[nodiscard]] announced_piece* find_staged(uint64_t offset) noexcept;
+    [[nodiscard]] uint64_t next_begin(uint64_t offset) const noexcept;
+    [[nodiscard]] announced_piece* next_queued() noexcept;
+    [[nodiscard]] size_t count_startable() noexcept;
+
+    [[nodiscard]] bool make_room(announced_piece& piece) noexcept;
+    void release(announced_piece& piece, uint64_t read_bytes) noexcept;
+
+private:
+    using progress = announced_piece::progress;
+    struct range {
+        uint64_t begin;
+        uint64_t end;
+        uint64_t wanted_bytes;
+    };
+
+    [[nodiscard]] bool joins(uint64_t begin, uint64_t end, const range& next) const noexcept;
+
+    const read_preferences best_;
+    const uint64_t most_bytes_;
+    vector<range> ranges_;           ///< as they were added
+    vector<announced_piece> placed_; ///< in memory of the caller's
+    vector<announced_piece> staged_; ///< in memory of our own; no two share a byte
+    size_t next_placed_ = 0;         ///< none before it is queued
+    size_t next_staged_ = 0;
+    vector<byte_buffer> spare_; ///< memory of pieces that are spent
+    uint64_t held_bytes_ = 0;   ///< of staged pieces that are under way or have arrived
+};
+
+/// The next range is read at once with what lies between `begin` and `end`, and begins no earlier.
+inline bool announced_pieces::joins(uint64_t begin, uint64_t end, const range& next) const noexcept {
+    const bool is_near = next.begin <= end || next.begin - end <= best_.gap_bytes;
+    return next.begin >= begin && is_near && (std::max)(end, next.end) - begin <= best_.request_bytes;
+}
+
+ZTENSOR_COLD inline void announced_pieces::add(uint64_t offset, uint64_t length) {
+    const range added = {offset, offset + length, length}; // which lies in a file
+    if (length == 0) {
+        return;
+    }
+    if (!ranges_.empty() && joins(ranges_.back().begin, ranges_.back().end, added)) {
+        ranges_.back().end = (std::max)(ranges_.back().end, added.end);
+        ranges_.back().wanted_bytes += length;
+        return;
+    }
+    ranges_.push_back(added);
+}
+
+ZTENSOR_COLD inline void announced_pieces::add(uint64_t offset, span<byte> destination) {
+    while (!destination.empty()) {
+        announced_piece& piece = placed_.emplace_back();
+        piece.place = destination.first((std::min)(destination.size(), best_.request_bytes));
+        piece.begin = offset;
+        piece.end = offset += piece.place.size();
+        destination = destination.subspan(piece.place.size());
+    }
+}
+
+template <class Predicate>
+void announced_pieces::cut(const Predicate& is_known) {
+    const auto is_before = [](const auto& a, const auto& b) { return a.begin < b.begin; };
+    std::stable_sort(placed_.begin(), placed_.end(), is_before);
+    std::stable_sort(ranges_.begin(), ranges_.end(), is_before);
+    for (const range& each : ranges_) {
+        if (is_known(each.begin)) {
+            continue;
+        }
+        uint64_t begin = each.begin;
+        if (!staged_.empty()) {
+            announced_piece& last = staged_.back();
+            begin = (std::max)(begin, last.end);
+            if (joins(last.begin, last.end, each) || begin >= each.end) {
+                last.end = (std::max)(last.end, each.end);
+                last.unread_bytes += each.wanted_bytes;
+                continue;
+            }
+        }
+        for (; begin < each.end; begin = staged_.back().end) {
+            announced_piece& piece = staged_.emplace_back();
+            piece.begin = begin;
+            piece.end = begin + (std::min<uint64_t>)(best_.request_bytes, each.end - begin);
+            piece.unread_bytes = (std::min)(piece.size(), each.wanted_bytes);
+        }
+    }
+    spare_.reserve((std::min)(staged_.size(), size_t{best_.requests_in_flight}));
+}
+
+/// What was added for memory that begins there; null if nothing was.
+inline announced_piece* announced_pieces::find_placed(uint64_t offset, span<byte> destination) noexcept {
+    const auto is_before = [](const announced_piece& piece, uint64_t wanted) { return piece.begin < wanted; };
+    for (auto at = std::lower_bound(placed_.begin(), placed_.end(), offset, is_before);
+         at != placed_.end() && at->begin == offset; ++at) {
+        const bool is_same = at->place.data() == destination.data() && at->place.size() <= destination.size();
+        if (is_same && at->state != progress::spent) {
+            return &*at;
+        }
+    }
+    return nullptr;
+}
+
+/// The piece in memory of our own that holds the byte at `offset`; null if there is none.
+inline announced_piece* announced_pieces::find_staged(uint64_t offset) noexcept {
+    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
+    const auto behind = std::upper_bound(staged_.begin(), staged_.end(), offset, is_behind);
+    if (behind == staged_.begin()) {
+        return nullptr;
+    }
+    announced_piece& found = *(behind - 1);
+    return offset < found.end && found.state != progress::spent ? &found : nullptr;
+}
+
+/// Where the next piece behind `offset` begins that may be read in any pieces.
+inline uint64_t announced_pieces::next_begin(uint64_t offset) const noexcept {
+    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
+    auto next = std::upper_bound(staged_.begin(), staged_.end(), offset, is_behind);
+    while (next != staged_.end() && next->state == progress::spent) {
+        ++next;
+    }
+    return next != staged_.end() ? next->begin : ~uint64_t{0};
+}
+
+/// The next piece to ask for; null if there is none, or no memory for it at present.
+inline announced_piece* announced_pieces::next_queued() noexcept {
+    while (next_placed_ != placed_.size() && !placed_[next_placed_].is_queued()) {
+        ++next_placed_;
+    }
+    while (next_staged_ != staged_.size() && !staged_[next_staged_].is_queued()) {
+        ++next_staged_;
+    }
+    announced_piece* const placed = next_placed_ != placed_.size() ? &placed_[next_placed_] : nullptr;
+    announced_piece* staged = next_staged_ != staged_.size() ? &staged_[next_staged_] : nullptr;
+    if (staged != nullptr && held_bytes_ != 0 && held_bytes_ + staged->size() > most_bytes_) {
+        staged = nullptr;
+    }
+    return staged == nullptr || (placed != nullptr && placed->begin < staged->begin) ? placed : staged;
+}
+
+/// How many pieces can be asked for at present.
+inline size_t announced_pieces::count_startable() noexcept {
+    if (next_queued() == nullptr) {
+        return 0;
+    }
+    const uint64_t room = (most_bytes_ - (std::min)(held_bytes_, most_bytes_)) / best_.request_bytes + 1;
+    return placed_.size() - next_placed_ +
+           static_cast<size_t>((std::min<uint64_t>)(room, staged_.size() - next_staged_));
+}
+
+/// Memory for what is not the caller's. False if there is none.
+inline bool announced_pieces::make_room(announced_piece& piece) noexcept {
+    if (!piece.place.empty()) {
+        return true;
+    }
+    const auto size = static_cast<size_t>(piece.size());
+    if (!spare_.empty() && spare_.back().size() >= size) {
+        piece.memory = std::move(spare_.back());
+        spare_.pop_back();
+    } else if (!piece.memory.allocate(size)) {
+        return false;
+    }
+    piece.place = {piece.memory.data(), size};
+    held_bytes_ += size;
+    return true;
+}
+
+/// So many bytes of the piece were read; with the last its memory is free for others.
+inline void announced_pieces::release(announced_piece& piece, uint64_t read_bytes) noexcept {
+    piece.unread_bytes -= (std::min)(piece.unread_bytes, read_bytes);
+    if (piece.unread_bytes != 0 || piece.readers != 0 || piece.state == progress::spent) {
+        return;
+    }
+    piece.state = progress::spent;
+    held_bytes_ -= piece.memory.size() != 0 ? piece.size() : 0;
+    if (piece.memory.size() != 0 && spare_.size() < spare_.capacity()) {
+        spare_.push_back(std::move(piece.memory));
+    }
+    piece.memory = byte_buffer();
+    piece.place = {};
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

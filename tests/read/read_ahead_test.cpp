@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT
+//
+// Sources whose requests take time: how many requests they get at once, which, and what becomes of failures.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/child_process.hpp"
+#include "support/executors.hpp"
+#include "support/openings.hpp"
+#include "support/writing.hpp"
+
+#include <ztensor/io.hpp>
+#include <ztensor/load_plan.hpp>
+#include <ztensor/object_view.hpp>
+#include <ztensor/pieces.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using support::bytes;
+using ztensor::errc;
+using ztensor::read_request;
+using ztensor::result;
+using ztensor::span;
+
+constexpr std::size_t kib = 1024;
+
+/// Notes what is asked for, and holds requests back until as many are under way as a test waits for.
+class counting_source : public support::remote_source {
+public:
+    explicit counting_source(const bytes& content) : remote_source(content) {
+        best.request_bytes = 16 * kib;
+        best.gap_bytes = kib;
+        best.requests_in_flight = 8;
+    }
+
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+        {
+            std::unique_lock<std::mutex> lock(mutex_);
+            requests.push_back({offset, destination.size()});
+            threads.push_back(std::this_thread::get_id());
+            most_at_once = std::max(most_at_once, ++under_way);
+            changed_.notify_all();
+            if (wanted_at_once != 0) { // a failure to be so many ends after a while, and fails the test
+                const bool came =
+                    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return most_at_once >= wanted_at_once; });
+                wanted_at_once = came ? wanted_at_once : 0; // others need not wait in vain
+            }
+            if (delay.count() != 0) {
+                lock.unlock();
+                std::this_thread::sleep_for(delay);
+                lock.lock();
+            }
+            --under_way;
+            if (offset <= fails_at && fails_at < offset + destination.size()) {
+                return ztensor::error(errc::io_error, "the connection was lost");
+            }
+        }
+#if ZTENSOR_HAS_EXCEPTIONS
+        if (offset <= throws_at && throws_at < offset + destination.size()) {
+            throw std::runtime_error("no route to the store");
+        }
+#endif
+        return remote_source::read_at(offset, destination);
+    }
+
+    void forget() {
+        requests.clear();
+        threads.clear();
+        most_at_once = 0;
+    }
+    [[nodiscard]] bool is_only_this_thread() const {
+        return std::all_of(threads.begin(), threads.end(),
+                           [](auto each) { return each == std::this_thread::get_id(); });
+    }
+
+    struct request {
+        std::uint64_t offset;
+        std::uint64_t length;
+    };
+    mutable std::vector<request> requests;
+    mutable std::vector<std::thread::id> threads;
+    mutable std::size_t most_at_once = 0;
+    mutable std::size_t under_way = 0;
+    mutable std::size_t wanted_at_once = 0;
+    std::chrono::microseconds delay{0};
+    std::uint64_t fails_at = support::largest;
+    std::uint64_t throws_at = support::largest;
+
+private:
+    mutable std::mutex mutex_;
+    mutable std::condition_variable changed_;
+};
+
+struct remote {
+    std::shared_ptr<counting_source> source;
+    ztensor::reader file;
+};
+
+remote opened_far(const bytes& content, const ztensor::read_options& options = {}) {
+    auto source = std::make_shared<counting_source>(content);
+    ztensor::reader file = ztensor::reader::from_source(source, options).value();
+    source->forget();
+    return {std::move(source), std::move(file)};
+}
+
+std::vector<float> numbers(std::size_t count, float first = 0) {
+    std::vector<float> made(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        made[i] = first + static_cast<float>(i % 1000);
+    }
+    return made;
+}
+
+/// One tensor "w" of `count` floats.
+bytes one_tensor(std::size_t count, const ztensor::store& how = {}) {
+    ztensor::writer to = support::to_memory();
+    REQUIRE(to.add("w", {count}, numbers(count), how));
+    return support::finished(to);
+}
+
+/// Tensors "0", "1" and so on of `floats` each, which begin with their numbers.
+bytes many_tensors(std::size_t count, std::size_t floats, const ztensor::store& how = {}) {
+    ztensor::writer to = support::to_memory();
+    for (std::size_t i = 0; i < count; ++i) {
+        REQUIRE(to.add(std::to_string(i), {floats}, numbers(floats, static_cast<float>(i)), how));
+    }
+    return support::finished(to);
+}
+
+/// Loads them by a plan, and checks what came.
+result<void> load(const ztensor::reader& file, std::size_t count, std::size_t floats,
+                  const ztensor::load_options& options = {}) {
+    std::vector<std::string> names;
+    std::vector<std::vector<float>> loaded(count, std::vector<float>(floats));
+    for (std::size_t i = 0; i < count; ++i) {
+        names.push_back(std::to_string(i));
+    }
+    ztensor::load_plan plan(file);
+    for (std::size_t i = 0; i < count; ++i) {
+        plan.add(names[i], loaded[i]);
+    }
+    if (const auto done = plan.run(options); !done) {
+        return done.error();
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        CHECK(loaded[i] == numbers(floats, static_cast<float>(i)));
+    }
+    return {};
+}
+
+/// Ends what waits for so many requests at once, which have to come or fail the test.
+void expect_at_once(counting_source& source, std::size_t count) {
+    source.forget();
+    source.wanted_at_once = count;
+}
+
+} // namespace
+
+TEST_CASE("both ends of a far file are asked for at once when it is opened, then its index, and nothing else") {
+    const auto source = std::make_shared<counting_source>(many_tensors(3, 64 * kib));
+    source->wanted_at_once = 2;
+    const result<ztensor::reader> file = ztensor::reader::from_source(source);
+    REQUIRE(file);
+    CHECK(source->requests.size() == 3);
+    CHECK(source->most_at_once == 2);
+}
+
+TEST_CASE("a far tensor is read by as many requests at once as its source likes, none larger than that likes") {
+    const std::size_t count = 256 * kib;
+    for (const bool has_digest : {false, true}) {
+        CAPTURE(has_digest);
+        const ztensor::store how = has_digest ? ztensor::store().digest(ztensor::digest::crc32c) : ztensor::store();
+        const remote away = opened_far(one_tensor(count, how));
+        const ztensor::object_view w = away.file["w"];
+        const auto check = [&](const char* verb, std::size_t at_once) {
+            CAPTURE(verb);
+            CHECK(away.source->most_at_once >= at_once);
+            CHECK(std::all_of(away.source->requests.begin(), away.source->requests.end(),
+                              [](const auto& each) { return each.length <= 16 * kib; }));
+            std::uint64_t bytes = 0;
+            for (const auto& each : away.source->requests) {
+                bytes += each.length;
+            }
+            CHECK(bytes == count * sizeof(float)); // each once
+            expect_at_once(*away.source, 8);
+        };
+        expect_at_once(*away.source, 8);
+        CHECK(w.read<float>().value() == numbers(count));
+        check("read", 8);
+        std::vector<float> into(count);
+        REQUIRE(w.read_into(into));
+        CHECK(into == numbers(count));
+        check("read_into", 8);
+        CHECK(w.read_as<double>().value().back() == static_cast<double>(numbers(count).back()));
+        check("read_as", 1);
+        const auto all = ztensor::read_all(away.file);
+        REQUIRE(all);
+        CHECK(all->front().bytes.size() == count * sizeof(float));
+        check("read_all", 8);
+        const auto verified = away.file.verify();
+        REQUIRE(verified);
+        CHECK(verified->mismatches.empty());
+        CHECK(verified->verified == (has_digest ? 1 : 0));
+        if (has_digest) {
+            check("verify", 8);
+        }
+        auto pieces = ztensor::component_pieces::open(w.data().value()).value();
+        std::size_t size = 0;
+        for (auto piece = pieces.next(); piece && !piece->empty(); piece = pieces.next()) {
+            size += piece->size();
+        }
+        CHECK(size == count * sizeof(float));
+        check("pieces", 8);
+    }
+}
+
+TEST_CASE("a plan has as many requests under way as its far source likes, small neighbours in one") {
+    SECTION("large tensors") {
+        const remote away = opened_far(many_tensors(10, 64 * kib));
+        expect_at_once(*away.source, 8);
+        REQUIRE(load(away.file, 10, 64 * kib));
+        CHECK(away.source->most_at_once >= 8);
+    }
+    SECTION("small ones") {
+        const remote away = opened_far(many_tensors(1000, 100));
+        expect_at_once(*away.source, 8);
+        REQUIRE(load(away.file, 1000, 100));
+        CHECK(away.source->most_at_once >= 8);
+        CHECK(away.source->requests.size() < 50); // of 1,000 tensors in 448 KiB
+    }
+    SECTION("compressed ones") {
+        const remote away = opened_far(many_tensors(40, 64 * kib, ztensor::store().zstd(1)));
+        REQUIRE(load(away.file, 40, 64 * kib));
+        const remote large = opened_far(one_tensor(4096 * kib, ztensor::store().zstd(1)));
+        std::vector<float> into(4096 * kib);
+        REQUIRE(ztensor::load_plan(large.file).add("w", into).run());
+        CHECK(into == numbers(4096 * kib));
+        CHECK(large.file["w"].read<float>().value() == into);
+    }
+    SECTION("converted ones") {
+        const remote away = opened_far(many_tensors(10, 64 * kib));
+        std::vector<double> into(64 * kib);
+        expect_at_once(*away.source, 8);
+        REQUIRE(ztensor::load_plan(away.file).add_as("7", into).run());
+        CHECK(into[5] == 12.0);
+        CHECK(away.source->most_at_once >= 8);
+    }
+}
+
+TEST_CASE("rows and slices of a far tensor are read by many requests at once, and near runs by one") {
+    ztensor::writer to = support::to_memory();
+    REQUIRE(to.add("w", {1024, 1024}, numbers(std::size_t{1024} * 1024)));
+    const remote away = opened_far(support::finished(to));
+    expect_at_once(*away.source, 8);
+    const std::vector<float> column = away.file["w"].slice({{0, 1024}, {7, 9}}).read<float>().value();
+    REQUIRE(column.size() == 2048);
+    const std::vector<float> all = numbers(std::size_t{1024} * 1024);
+    for (std::size_t row = 0; row < 1024; ++row) {
+        CHECK(column[2 * row] == all[1024 * row + 7]);
+    }
+    CHECK(away.source->most_at_once >= 8); // rows of 4 KiB are farther apart than gap_bytes
+    away.source->best.gap_bytes = 8 * kib;
+    const ztensor::reader again = ztensor::reader::from_source(away.source).value();
+    away.source->forget();
+    CHECK(again["w"].slice({{0, 1024}, {7, 9}}).read<float>().value() == column);
+    CHECK(away.source->requests.size() <= 4 * 1024 / 12);
+    expect_at_once(*away.source, 8);
+    CHECK(again["w"].rows(100, 300).read<float>().value().size() == 200 * 1024);
+    CHECK(away.source->most_at_once >= 8);
+}
+
+TEST_CASE("with one thread, or a source that does not wait, only the caller reads") {
+    const bytes content = many_tensors(8, 64 * kib);
+    const bool by_source = GENERATE(true, false);
+    const auto source = std::make_shared<counting_source>(content);
+    source->best.requests_in_flight = by_source ? 1 : 8;
+    const auto options = by_source ? ztensor::read_options() : ztensor::read_options().threads(1);
+    const ztensor::reader file = ztensor::reader::from_source(source, options).value();
+    REQUIRE(load(file, 8, 64 * kib, ztensor::load_options().threads(1)));
+    CHECK(file["3"].read<float>().value() == numbers(64 * kib, 3));
+    CHECK(source->is_only_this_thread());
+    CHECK(source->most_at_once == 1);
+}
+
+TEST_CASE("a plan on one thread starts none, of a far source either") {
+    const remote away = opened_far(many_tensors(8, 64 * kib));
+    REQUIRE(load(away.file, 8, 64 * kib, ztensor::load_options().threads(1)));
+    CHECK(away.source->is_only_this_thread());
+}
+
+TEST_CASE("what a far source fails with is told once, of the tensor that it is of") {
+    const remote away = opened_far(many_tensors(10, 64 * kib));
+    away.source->fails_at = away.file["4"].data().value().offset() + 100 * kib;
+    const result<void> loaded = load(away.file, 10, 64 * kib);
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().code() == errc::io_error);
+    CHECK(loaded.error().object() == "4");
+    CHECK(away.file["4"].read<float>().error().code() == errc::io_error);
+    CHECK(away.file["5"].read<float>().value() == numbers(64 * kib, 5));
+    away.source->fails_at = support::largest;
+    CHECK(load(away.file, 10, 64 * kib));
+}
+
+TEST_CASE("a far source that fails when the file is opened says so") {
+    const bytes content = many_tensors(2, 100);
+    for (const std::uint64_t place : {std::uint64_t{0}, std::uint64_t{content.size() - 1}}) {
+        const auto source = std::make_shared<counting_source>(content);
+        source->fails_at = place;
+        const result<ztensor::reader> file = ztensor::reader::from_source(source);
+        REQUIRE_FALSE(file);
+        CHECK(file.error().code() == errc::io_error);
+        source->fails_at = support::largest;
+        CHECK(ztensor::reader::from_source(source));
+    }
+}
+
+#if ZTENSOR_HAS_EXCEPTIONS
+TEST_CASE("what a far source throws reaches the caller, and the file can be read afterwards") {
+    const remote away = opened_far(many_tensors(10, 64 * kib));
+    away.source->throws_at = away.file["4"].data().value().offset() + 100 * kib;
+    CHECK_THROWS_AS(static_cast<void>(load(away.file, 10, 64 * kib)), std::runtime_error);
+    CHECK_THROWS_AS(static_cast<void>(away.file["4"].read<float>()), std::runtime_error);
+    away.source->throws_at = support::largest;
+    CHECK(load(away.file, 10, 64 * kib));
+}
+#endif
+
+TEST_CASE("a plan over a far source stops when it is cancelled") {
+    const remote away = opened_far(many_tensors(100, 64 * kib));
+    away.source->delay = std::chrono::milliseconds(1);
+    int calls = 0;
+    const auto stop = [&](const ztensor::load_progress&) { return ++calls < 2; };
+    const result<void> loaded = load(away.file, 100, 64 * kib, ztensor::load_options().progress(stop));
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().code() == errc::cancelled);
+    CHECK(away.source->under_way == 0);
+    CHECK(away.source->requests.size() < 1600);
+}
+
+TEST_CASE("no more is fetched ahead than the requests under way may hold") {
+    const remote away = opened_far(one_tensor(1024 * kib));
+    const std::uint64_t begin = away.file["w"].data().value().offset();
+    auto pieces = ztensor::component_pieces::open(away.file["w"].data().value()).value();
+    REQUIRE(pieces.next());
+    std::this_thread::sleep_for(std::chrono::milliseconds(100)); // for as many as would come
+    std::uint64_t farthest = 0;
+    for (const auto& each : away.source->requests) {
+        farthest = std::max(farthest, each.offset + each.length - begin);
+    }
+    const std::uint64_t given = kib * kib; // the first piece
+    CHECK(farthest <= given + 8 * 16 * kib + 16 * kib);
+}
+
+TEST_CASE("far sources are read right by executors that come late, at once, or never") {
+    const bytes content = many_tensors(20, 16 * kib, ztensor::store().digest(ztensor::digest::sha256));
+    support::late_executor late;
+    support::prompt_executor prompt;
+    support::late_executor never;
+    never.accepts = false;
+    for (ztensor::executor* const each :
+         {static_cast<ztensor::executor*>(&late), static_cast<ztensor::executor*>(&prompt),
+          static_cast<ztensor::executor*>(&never)}) {
+        const support::used_executor used(each);
+        const remote away = opened_far(content);
+        CHECK(load(away.file, 20, 16 * kib));
+        CHECK(away.file["3"].read<float>().value() == numbers(16 * kib, 3));
+        CHECK(away.file.verify().value().verified == 20);
+        late.run_all();
+    }
+}
+
+namespace {
+
+/// Takes several requests, and completes them from the last to the first, on a thread of its own.
+class many_source final : public counting_source {
+public:
+    enum class habit { right, loses_one, fails_one };
+
+    many_source(const bytes& content, habit does) : counting_source(content), does_(does) {
+        best.requests_per_call = 8;
+    }
+
+    void read_many(ztensor::read_requests& wanted) const override {
+        ++calls;
+        for (;;) {
+            std::vector<read_request> taken;
+            for (std::optional<read_request> next; taken.size() < 8 && (next = wanted.next());) {
+                taken.push_back(*next);
+            }
+            if (taken.empty()) {
+                return;
+            }
+            std::thread worker([&] {
+                for (std::size_t i = taken.size(); i-- != 0;) {
+                    const bool is_third = ++taken_count == 3;
+                    if (is_third && does_ == habit::loses_one) {
+                        continue;
+                    }
+                    if (is_third && does_ == habit::fails_one) {
+                        wanted.complete(taken[i], ztensor::error(errc::file_changed, "another version"));
+                        continue;
+                    }
+                    wanted.complete(taken[i], read_at(taken[i].offset, taken[i].destination));
+                }
+            });
+            worker.join();
+        }
+    }
+
+    mutable std::atomic<int> calls{0};
+    mutable std::atomic<int> taken_count{0};
+
+private:
+    habit does_;
+};
+
+} // namespace
+
+TEST_CASE("a source takes its requests by itself, in any order, and what it loses is asked for again") {
+    using habit = many_source::habit;
+    const bytes content = many_tensors(10, 64 * kib);
+    for (const habit does : {habit::right, habit::loses_one, habit::fails_one}) {
+        const auto source = std::make_shared<many_source>(content, does);
+        const ztensor::reader file = ztensor::reader::from_source(source).value();
+        source->taken_count = 0;
+        source->delay = std::chrono::milliseconds(1); // so that its thread comes in time
+        const result<void> loaded = load(file, 10, 64 * kib);
+        if (does == habit::fails_one) {
+            REQUIRE_FALSE(loaded);
+            CHECK(loaded.error().code() == errc::file_changed);
+        } else {
+            CHECK(loaded);
+        }
+        CHECK(source->calls > 0);
+    }
+}
+
+#if !defined(_WIN32)
+TEST_CASE("a forked child reads from a far source what its parent was reading ahead") {
+    if (!support::forks_beside_allocating_threads()) {
+        return;
+    }
+    const remote away = opened_far(one_tensor(1024 * kib));
+    auto pieces = ztensor::component_pieces::open(away.file["w"].data().value()).value();
+    REQUIRE(pieces.next());
+    CHECK(support::exit_code_of([&] {
+              const auto again = away.file["w"].rows(0, 1000).read<float>();
+              return again && *again == numbers(1000) ? 0 : 1;
+          }) == 0);
+}
+#endif
