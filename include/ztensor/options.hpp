@@ -45,7 +45,8 @@ class importer {
 /// errc::file_changed, one that is rewritten is read as it is then (digest_mismatch, where it has digests and they are
 /// checked), one that grows or is replaced by rename is read as before, and a disk that fails is errc::io_error.
 enum class io_mode : std::uint8_t {
-    /// Mapped where the system can, else positional reads; reader::is_mapped() says which.
+    /// Mapped where the system can and the file does not lie on a network file system (there positional reads, many at
+    /// once), else positional reads; reader::is_mapped() says which.
     automatic,
     /// Mapped, or errc::unmappable. Of a file that others change, views show the change, and touching bytes of a view
     /// that the file has lost, or that the disk fails to give, ends the process (SIGBUS, or an access violation).
@@ -79,6 +80,13 @@ struct read_options {
     /// fails, the process ends as well (SIGBUS), because there is no read that could report it. The index, and the
     /// indices of sparse objects, are read into memory before they are checked all the same.
     read_options& stable_file(bool value = true) noexcept { return stable_file_ = value, *this; }
+    /// Reads past the system's cache, by many requests at once, where the file system can: for files that are read once
+    /// and are larger than what the cache should hold. Nothing is viewed then; what is in the cache already is read
+    /// from the disk all the same.
+    read_options& direct(bool value = true) noexcept { return direct_ = value, *this; }
+    /// Asks the system to forget what was read, as soon as it was: the cache keeps what it held before, for others.
+    /// What is small is read in whole pages each time.
+    read_options& drop_behind(bool value = true) noexcept { return drop_behind_ = value, *this; }
     /// Whether reading, copying and exporting check the digest of the bytes that they hand on, where there is one.
     /// verify() always does; views never do.
     read_options& verify_digests(bool value) noexcept { return verify_digests_ = value, *this; }
@@ -128,6 +136,8 @@ struct read_options {
     // What was chosen.
 
     [[nodiscard]] io_mode mode() const noexcept { return mode_; }
+    [[nodiscard]] bool is_direct() const noexcept { return direct_; }
+    [[nodiscard]] bool drops_behind() const noexcept { return drop_behind_; }
     [[nodiscard]] bool verify_digests() const noexcept { return verify_digests_; }
     [[nodiscard]] unsigned threads() const noexcept { return threads_; }
     [[nodiscard]] std::uint64_t max_manifest_bytes() const noexcept { return max_manifest_bytes_; }
@@ -143,6 +153,8 @@ struct read_options {
 
 private:
     io_mode mode_ = io_mode::automatic;
+    bool direct_ = false;
+    bool drop_behind_ = false;
     bool verify_digests_ = true;
     unsigned threads_ = 0;
     std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;

@@ -94,6 +94,11 @@ public:
     virtual void unmap(bytes_view mapped) noexcept = 0;
     /// A hint: bytes of the file, of which at least one, will be read soon, or not soon again.
     virtual void advise(os_handle /*file*/, uint64_t /*offset*/, uint64_t /*length*/, bool /*is_wanted*/) noexcept {}
+    /// From now on reads go past the system's cache: they, and their memory, must then begin and end at multiples of
+    /// pages. False where the file system can't.
+    virtual bool read_uncached(os_handle /*file*/) noexcept { return false; }
+    /// The file lies on a file system over a network, or one that another process serves.
+    virtual bool is_remote(os_handle /*file*/) noexcept { return false; }
 
     // What beneath_folder asks, which opens files by names that other files give. Unless `follows_links` is set, a path
     // is one name, and a symbolic link of that name is a failure.

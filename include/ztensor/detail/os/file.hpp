@@ -116,11 +116,13 @@ public:
     ZTENSOR_COLD static result<file> of_handle(os_handle handle, os_reading& os) { return regular(file(os, handle)); }
 
     file(file&& other) noexcept
-        : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)), size_bytes_(other.size_bytes_) {}
+        : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)), size_bytes_(other.size_bytes_),
+          is_uncached_(other.is_uncached_) {}
     file& operator=(file other) noexcept {
         std::swap(os_, other.os_);
         std::swap(handle_, other.handle_);
         std::swap(size_bytes_, other.size_bytes_);
+        std::swap(is_uncached_, other.is_uncached_);
         return *this;
     }
     ~file() {
@@ -155,12 +157,20 @@ public:
     /// Fails with errc::file_changed if the file ends before that, or errc::io_error; what `destination` holds is
     /// then unspecified.
     result<void> read_at(uint64_t offset, span<byte> destination, const cpu_features& cpu = host_cpu()) const {
+        if (is_uncached_) {
+            return read_pages(offset, destination);
+        }
         const size_t shift = cpu.copies_evenly ? 0 : shift_to_read_fast(offset, destination);
         if (shift != 0) {
             ZTENSOR_TRY(read_shifted(offset, destination, shift));
         }
         return read_all(offset, destination);
     }
+
+    /// From now on reads go past the system's cache, if the file system can.
+    void read_uncached() noexcept { is_uncached_ = os_->read_uncached(handle_); }
+    /// It lies on a file system over a network, or one that another process serves.
+    [[nodiscard]] bool is_remote() const noexcept { return os_->is_remote(handle_); }
 
     /// A hint: those bytes will be read soon, or not soon again. Bytes that lie in memory as part of a mapping stay.
     void advise(uint64_t offset, uint64_t length, bool is_wanted) const noexcept {
@@ -210,12 +220,41 @@ private:
         if (failure) {
             return os_failure("can't read the file", failure).at(offset + moved);
         }
-        if (moved != destination.size()) {
-            return fail(errc::file_changed, "the file ends here, though it was {} bytes long when it was opened",
-                        {size_bytes_})
-                .at(offset + moved);
+        return moved == destination.size() ? result<void>() : ended_at(offset + moved);
+    }
+
+    /// Whole pages of the file into whole pages of memory, from where the bytes that are wanted are copied.
+    ZTENSOR_COLD result<void> read_pages(uint64_t offset, span<byte> destination) const {
+        constexpr uint64_t page_bytes = 4096, piece_bytes = uint64_t{1} << 20;
+        byte_buffer memory;
+        const uint64_t most = (std::min<uint64_t>)(piece_bytes, destination.size()) + 3 * page_bytes;
+        if (!memory.allocate(static_cast<size_t>(most))) {
+            return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {most});
+        }
+        const span<byte> pages = memory.writable_bytes().subspan(bytes_to_multiple(memory.data(), page_bytes));
+        while (!destination.empty()) {
+            const uint64_t skipped = offset % page_bytes;
+            const uint64_t wanted = (std::min<uint64_t>)(piece_bytes, destination.size());
+            const uint64_t asked = (skipped + wanted + page_bytes - 1) / page_bytes * page_bytes;
+            const auto [moved, failure] = os_->read(handle_, offset - skipped, pages.first(static_cast<size_t>(asked)));
+            if (failure) {
+                return os_failure("can't read the file past the cache", failure).at(offset);
+            }
+            if (moved <= skipped) {
+                return ended_at(offset - skipped + moved);
+            }
+            const auto got = static_cast<size_t>((std::min<uint64_t>)(moved - skipped, wanted));
+            std::memcpy(destination.data(), pages.data() + skipped, got);
+            offset += got;
+            destination = destination.subspan(got);
         }
         return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD error ended_at(uint64_t offset) const {
+        return fail(errc::file_changed, "the file ends here, though it was {} bytes long when it was opened",
+                    {size_bytes_})
+            .at(offset);
     }
 
     /// Reads pieces `shift` bytes behind where they belong, and moves them there while the cache has them. In the end
@@ -249,6 +288,7 @@ private:
     os_reading* os_;
     os_handle handle_;
     uint64_t size_bytes_ = 0;
+    bool is_uncached_ = false;
 };
 
 // -- beneath

@@ -34,6 +34,9 @@
 #elif defined(__APPLE__)
 #include <sys/acl.h>
 #endif
+#if defined(__APPLE__) || defined(__FreeBSD__)
+#include <sys/mount.h>
+#endif
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -145,6 +148,21 @@ inline bool posix_file_system(int file, long& kind) {
 #endif
     kind = static_cast<long>(found.f_type);
     return outcome == 0;
+}
+/// The kinds of file systems, as statfs() numbers them, in which the first look at a page is a request to another
+/// machine or process.
+[[nodiscard]] inline bool is_remote_kind(uint32_t kind) noexcept {
+    constexpr uint32_t nfs = 0x6969, smb = 0x517B, cifs = 0xFF534D42, smb2 = 0xFE534D42, fuse = 0x65735546,
+                       lustre = 0x0BD00BD0, ceph = 0x00C36400, plan_9 = 0x01021997, afs = 0x5346414F,
+                       afs_kernel = 0x6B414653, gpfs = 0x47504653, beegfs = 0x19830326, gfs2 = 0x01161970,
+                       ocfs2 = 0x7461636F, coda = 0x73757245;
+    for (const uint32_t each :
+         {nfs, smb, cifs, smb2, fuse, lustre, ceph, plan_9, afs, afs_kernel, gpfs, beegfs, gfs2, ocfs2, coda}) {
+        if (kind == each) {
+            return true;
+        }
+    }
+    return false;
 }
 #endif
 static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on every host");
@@ -386,6 +404,28 @@ public:
     ZTENSOR_COLD void advise(os_handle file, uint64_t offset, uint64_t length, bool is_wanted) noexcept override {
         posix_advise(file, static_cast<posix_offset>(offset), static_cast<posix_offset>(length),
                      is_wanted ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
+    }
+#endif
+
+#if defined(O_DIRECT)
+    ZTENSOR_COLD bool read_uncached(os_handle file) noexcept override {
+        const int flags = ::fcntl(file, F_GETFL);
+        return flags >= 0 && ::fcntl(file, F_SETFL, flags | O_DIRECT) == 0;
+    }
+#elif defined(F_NOCACHE)
+    ZTENSOR_COLD bool read_uncached(os_handle file) noexcept override {
+        return ::fcntl(file, F_NOCACHE, 1) != -1;
+    }
+#endif
+#if defined(__linux__)
+    ZTENSOR_COLD bool is_remote(os_handle file) noexcept override {
+        long kind = 0;
+        return posix_file_system(file, kind) && is_remote_kind(static_cast<uint32_t>(kind));
+    }
+#elif defined(__APPLE__) || defined(__FreeBSD__)
+    ZTENSOR_COLD bool is_remote(os_handle file) noexcept override {
+        struct ::statfs found = {};
+        return ::fstatfs(file, &found) == 0 && (found.f_flags & MNT_LOCAL) == 0;
     }
 #endif
 

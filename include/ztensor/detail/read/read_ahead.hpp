@@ -120,6 +120,8 @@ private:
     [[nodiscard]] const far_source* far_at(uint64_t& /*offset*/, uint64_t /*length*/) const noexcept override {
         return this;
     }
+    [[nodiscard]] const file* as_file() const noexcept override { return source_access::file_of(*from_); }
+    [[nodiscard]] bool reads_files() const noexcept override { return false; } // not where its bytes are asked for
 
     result<size_t> read_announced(uint64_t offset, span<byte> destination, uint64_t& ahead) const;
     result<void> read_unannounced(uint64_t offset, span<byte> destination) const;
@@ -444,8 +446,8 @@ ZTENSOR_COLD inline result<void> far_source::read_ends(uint64_t offset, span<byt
 /// The same source, or one that reads ahead, if its requests take time and threads may be started.
 [[nodiscard]] ZTENSOR_COLD inline std::shared_ptr<const byte_source>
 with_read_ahead(std::shared_ptr<const byte_source> source, const read_options& options) {
-    const bool is_near = options.threads() == 1 || source_access::is_file(*source) || source_access::is_far(*source) ||
-                         !source->mapped().empty() || source->preferences().requests_in_flight <= 1;
+    const bool is_near = options.threads() == 1 || source->preferences().requests_in_flight <= 1 ||
+                         source_access::is_far(*source) || !source->mapped().empty();
     return is_near ? std::move(source) : std::make_shared<far_source>(std::move(source));
 }
 

@@ -218,7 +218,7 @@ source_of_sibling(file content, const read_options& options, const native_path& 
         if (!source) {
             return source;
         }
-        held->source = *std::move(source);
+        held->source = with_read_ahead(*std::move(source), options);
         return std::shared_ptr<const byte_source>(held, held->source.get());
     }
     os_reading& os = content.os();

@@ -190,7 +190,21 @@ private:
 class file_source final : public path_source {
 public:
     file_source(file content, const read_options& options, string path)
-        : path_source(content.os(), content.size_bytes(), options, std::move(path)), file_(std::move(content)) {}
+        : path_source(content.os(), content.size_bytes(), options, std::move(path)), file_(std::move(content)),
+          drops_behind_(options.drops_behind()) {
+        if (options.is_direct()) {
+            file_.read_uncached();
+        }
+    }
+
+    /// Where a request takes time, many of them at once.
+    [[nodiscard]] read_preferences preferences() const noexcept override {
+        read_preferences best;
+        best.request_bytes = size_t{1} << 20;
+        best.requests_in_flight = takes_time_ ? 32 : 1;
+        return best;
+    }
+    void take_time() noexcept { takes_time_ = true; }
 
     ZTENSOR_COLD void prefetch(uint64_t offset, uint64_t length) const noexcept override {
         file_.advise(offset, length, true);
@@ -205,11 +219,17 @@ private:
         return std::shared_ptr<const file>(std::shared_ptr<void>(), &file_);
     }
     result<void> read_file(uint64_t offset, span<byte> destination) const override {
-        return file_.read_at(offset, destination);
+        result<void> read = file_.read_at(offset, destination);
+        if (drops_behind_) {
+            evict(offset, destination.size());
+        }
+        return read;
     }
     [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
 
     file file_;
+    bool drops_behind_;
+    bool takes_time_ = false;
 };
 
 /// A container in memory: the caller's, which must outlive the source, or its own.
@@ -237,9 +257,13 @@ private:
 /// An open file, reached as mode() and stable_file() of the options say. Errors: unmappable.
 ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> source_of_file(file content, const read_options& options,
                                                                               const native_path& path) {
-    auto source = std::make_shared<file_source>(std::move(content), options, path_text(path));
+    const bool is_remote = options.mode() != io_mode::mapped && content.is_remote();
+    const read_options reached = is_remote ? read_options(options).mode(io_mode::positional) : options;
+    auto source = std::make_shared<file_source>(std::move(content), reached, path_text(path));
     if (options.mode() == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
+    } else if (is_remote || options.is_direct()) {
+        source->take_time();
     }
     return source;
 }
