@@ -67,7 +67,7 @@ public:
     http_options& connect_timeout(std::chrono::milliseconds value) noexcept {
         return settings_.connect_ms = clamped(value), *this;
     }
-    /// After how long without a byte a request is broken off and repeated; 30 s unless changed, in whole seconds.
+    /// After how long without a byte a request is broken off and repeated; 30 s unless changed.
     http_options& stall_timeout(std::chrono::milliseconds value) noexcept {
         return settings_.stall_ms = clamped(value), *this;
     }

@@ -154,13 +154,10 @@ private:
         found.port_ = part(parts, CURLUPART_PORT, CURLU_DEFAULT_PORT);
         found.path_ = part(parts, CURLUPART_PATH, 0);
         found.text_ = part(parts, CURLUPART_URL, 0);
-        if ((!found.is_https_ && scheme != "http") || found.host_.empty() || found.text_.empty()) {
-            return not_understood();
-        }
-        if (!is_field_value(found.user_) || !is_field_value(found.password_) || !is_field_value(found.host_)) {
-            return fail(errc::invalid_argument, "a URL holds control characters");
-        }
-        return found;
+        const bool is_understood =
+            (found.is_https_ || scheme == "http") && !found.host_.empty() && !found.text_.empty();
+        const bool is_printable = is_field_value(found.user_ + found.password_ + found.host_);
+        return is_understood && is_printable ? result<http_url>(std::move(found)) : not_understood();
     }
 
     string text_, host_, port_, path_, user_, password_;
@@ -266,11 +263,11 @@ private:
         return true;
     }
 
-    // The worker's.
     http_inbox* inbox_ = nullptr;
     http_attempt* next_ = nullptr;
     http_attempt* previous_ = nullptr;
     CURL* easy_ = nullptr; ///< while it is under way
+    double last_byte_ = 0;
     size_t unwanted_ = 0;
     bool is_judged_ = false;
     bool is_cancelled_ = false;
@@ -415,7 +412,12 @@ private:
             if (attempt.is_cancelled_) {
                 finish(attempt, http_failure::cancelled);
             } else if (attempt.easy_ != nullptr) {
-                continue;
+                const double stalls_at = attempt.last_byte_ + settings_->stall_ms / 1000.0;
+                if (stalls_at <= now && is_connected(attempt)) { // libcurl itself would notice it seconds later
+                    finish(attempt, http_failure::stalled);
+                } else {
+                    next_event = (std::min)(next_event, (std::max)(stalls_at, now + 0.05));
+                }
             } else if (attempt.is_pause && is_due) {
                 finish(attempt, http_failure::none);
             } else if (attempt.deadline <= now) {
@@ -437,6 +439,7 @@ private:
             return false;
         }
         attempt.easy_ = easy;
+        attempt.last_byte_ = now;
         ++active_;
         return configure(easy, attempt, now) && ::curl_multi_add_handle(multi_, easy) == CURLM_OK;
     }
@@ -475,8 +478,6 @@ private:
         const double left_ms = (std::max)(1.0, (attempt.deadline - now) * 1000);
         set(CURLOPT_TIMEOUT_MS, static_cast<long>((std::min)(left_ms, 2e9)));
         set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>((std::min)(settings_->connect_ms, uint32_t{2'000'000'000})));
-        set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-        set(CURLOPT_LOW_SPEED_TIME, static_cast<long>((settings_->stall_ms + 999) / 1000));
         set(CURLOPT_HEADERFUNCTION, &take_line);
         set(CURLOPT_HEADERDATA, static_cast<void*>(&attempt));
         set(CURLOPT_WRITEFUNCTION, &take_body);
@@ -486,10 +487,21 @@ private:
     }
 
     static size_t take_line(char* data, size_t /*one*/, size_t size, void* attempt) noexcept {
-        return static_cast<http_attempt*>(attempt)->head.add_line({data, size}) ? size : 0;
+        auto& receiving = *static_cast<http_attempt*>(attempt);
+        receiving.last_byte_ = steady_seconds();
+        return receiving.head.add_line({data, size}) ? size : 0;
     }
     static size_t take_body(char* data, size_t /*one*/, size_t size, void* attempt) noexcept {
-        return static_cast<http_attempt*>(attempt)->take(data, size) ? size : 0;
+        auto& receiving = *static_cast<http_attempt*>(attempt);
+        receiving.last_byte_ = steady_seconds();
+        return receiving.take(data, size) ? size : 0;
+    }
+
+    /// The request has been sent, or is about to be.
+    [[nodiscard]] static bool is_connected(const http_attempt& attempt) noexcept {
+        curl_off_t microseconds = 0;
+        return ::curl_easy_getinfo(attempt.easy_, CURLINFO_PRETRANSFER_TIME_T, &microseconds) == CURLE_OK &&
+               microseconds != 0;
     }
 
     void end(CURL* easy, CURLcode code) noexcept {
@@ -498,12 +510,10 @@ private:
         auto& attempt = *static_cast<http_attempt*>(static_cast<void*>(context));
         long os_error = 0;
         ::curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
-        curl_off_t microseconds_to_request = 0;
-        ::curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds_to_request);
         attempt.os_error = static_cast<int>(os_error);
         attempt.words = ::curl_easy_strerror(code);
         const os_lock lock(mutex_);
-        finish(attempt, failure_of(code, microseconds_to_request != 0, attempt.deadline <= steady_seconds()));
+        finish(attempt, failure_of(code, is_connected(attempt), attempt.deadline <= steady_seconds()));
     }
 
     [[nodiscard]] static http_failure failure_of(CURLcode code, bool was_connected, bool is_late) noexcept {
@@ -523,8 +533,6 @@ private:
             return http_failure::handshake;
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CACERT_BADFILE:
-        case CURLE_SSL_ISSUER_ERROR:
-        case CURLE_SSL_CERTPROBLEM:
             return http_failure::certificate;
         case CURLE_UNSUPPORTED_PROTOCOL:
             return http_failure::no_tls;
@@ -548,7 +556,13 @@ private:
     void finish(http_attempt& attempt, http_failure why) noexcept {
         if (attempt.easy_ != nullptr) {
             ::curl_multi_remove_handle(multi_, attempt.easy_); // before that an attempt that ends early writes
-            keep_handle(std::exchange(attempt.easy_, nullptr));
+            ::curl_easy_reset(attempt.easy_);
+            if (idle_ < std::size(handles_)) {
+                handles_[idle_++] = attempt.easy_;
+            } else {
+                ::curl_easy_cleanup(attempt.easy_);
+            }
+            attempt.easy_ = nullptr;
             --active_;
             if (why != http_failure::cancelled) {
                 attempt.judge();
@@ -562,15 +576,6 @@ private:
         (inbox.last != nullptr ? inbox.last->next_ : inbox.first) = &attempt;
         inbox.last = &attempt;
         inbox.has_arrived.notify_one();
-    }
-
-    void keep_handle(CURL* easy) noexcept {
-        if (idle_ == std::size(handles_)) {
-            ::curl_easy_cleanup(easy);
-            return;
-        }
-        ::curl_easy_reset(easy);
-        handles_[idle_++] = easy;
     }
 
     std::shared_ptr<const http_settings> settings_;
