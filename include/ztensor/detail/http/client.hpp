@@ -513,7 +513,7 @@ private:
         attempt.os_error = static_cast<int>(os_error);
         attempt.words = ::curl_easy_strerror(code);
         const os_lock lock(mutex_);
-        finish(attempt, failure_of(code, is_connected(attempt), attempt.deadline <= steady_seconds()));
+        finish(attempt, failure_of(code, is_connected(attempt), attempt.deadline <= steady_seconds() + 0.01));
     }
 
     [[nodiscard]] static http_failure failure_of(CURLcode code, bool was_connected, bool is_late) noexcept {
@@ -537,9 +537,7 @@ private:
         case CURLE_UNSUPPORTED_PROTOCOL:
             return http_failure::no_tls;
         case CURLE_OPERATION_TIMEDOUT:
-            return is_late         ? http_failure::timed_out
-                   : was_connected ? http_failure::stalled
-                                   : http_failure::connect_timed_out;
+            return was_connected || is_late ? http_failure::timed_out : http_failure::connect_timed_out;
         case CURLE_PARTIAL_FILE:
         case CURLE_RECV_ERROR:
         case CURLE_SEND_ERROR:
