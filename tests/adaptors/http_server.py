@@ -10,6 +10,8 @@ ZTENSOR_HTTP_FOLDER  the folder; what it writes there can be asked for at once
 ZTENSOR_HTTP_PORT    of http, at 127.0.0.1 and at localhost, which are two hosts for a client
 ZTENSOR_HTTPS_PORT   of https; absent without openssl
 ZTENSOR_HTTP_CA      the certificate
+ZTENSOR_NGINX_PORT   where nginx serves the same folder by http, if it is installed and starts
+ZTENSOR_NGINXS_PORT  likewise by https, with HTTP/2 where this nginx has it
 
 A URL is http://HOST:PORT/PLAN/ID/FILE. Each request of an ID is one line of JSON in log/ID of the folder, which is there
 before the answer is. The PLAN is a list of faults, separated by commas, or "-" for none: NAME[@WHERE][*COUNT][=VALUE].
@@ -216,6 +218,48 @@ def make_certificate(folder):
     return (certificate, key) if made.returncode == 0 else None
 
 
+NGINX = """daemon off; master_process off; worker_processes 1; pid FOLDER/nginx.pid; error_log FOLDER/nginx.log;
+events { worker_connections 256; }
+http {
+    access_log off; types { text/plain zt; } gzip on; gzip_types *; gzip_min_length 1;
+    client_body_temp_path FOLDER/t; proxy_temp_path FOLDER/t; fastcgi_temp_path FOLDER/t; uwsgi_temp_path FOLDER/t;
+    scgi_temp_path FOLDER/t;
+    server { listen 127.0.0.1:PLAIN; root FOLDER; }
+    SECURE
+}
+"""
+NGINX_SECURE = "server { listen 127.0.0.1:PORT sslHTTP2; root FOLDER; ssl_certificate CERTIFICATE; ssl_certificate_key KEY; }"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start_nginx(folder, made, environment):
+    """The process; nothing where there is no nginx, or none that starts."""
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    plain, secure = free_port(), free_port()
+    for http2 in (" http2", "") if program and made else ():
+        text = NGINX_SECURE.replace("PORT", str(secure)).replace("HTTP2", http2)
+        text = text.replace("CERTIFICATE", str(made[0])).replace("KEY", str(made[1]))
+        text = NGINX.replace("PLAIN", str(plain)).replace("SECURE", text).replace("FOLDER", str(folder))
+        (folder / "nginx.conf").write_text(text, encoding="utf-8")
+        process = subprocess.Popen([program, "-c", str(folder / "nginx.conf")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if process.poll() is not None:
+                break
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", secure)) == 0:
+                    environment.update(ZTENSOR_NGINX_PORT=str(plain), ZTENSOR_NGINXS_PORT=str(secure))
+                    return process
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+    return None
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -231,7 +275,13 @@ def main():
             context.load_cert_chain(*made)
             server.listen("https", context)
             environment.update(ZTENSOR_HTTPS_PORT=str(server.ports["https"]), ZTENSOR_HTTP_CA=str(made[0]))
-        return subprocess.call(sys.argv[1:], env=environment)
+        nginx = start_nginx(folder, made, environment)
+        try:
+            return subprocess.call(sys.argv[1:], env=environment)
+        finally:
+            if nginx:
+                nginx.kill()
+                nginx.wait()
 
 
 if __name__ == "__main__":

@@ -257,6 +257,21 @@ TEST_CASE("Many requests are under way at once, and no more than are allowed") {
     CHECK(most > 8);
 }
 
+TEST_CASE("Waiting for other requests does not count for the deadline") {
+    const site from("delay@rest=0.1");
+    const std::shared_ptr<const byte_source> source =
+        http_source::open(from.url(), quick().deadline(milliseconds(600))).value();
+    std::vector<std::thread> threads;
+    std::atomic<int> failed{0};
+    for (int i = 0; i < 10; ++i) { // 50 requests, 4 at once
+        threads.emplace_back([&] { failed += !read_all(*source); });
+    }
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    CHECK(failed == 0);
+}
+
 namespace {
 
 /// Ranges one behind the other, of which at most `room` bytes are read and not yet given back.
@@ -356,6 +371,42 @@ TEST_CASE("Shards are found beside their root") {
     REQUIRE(without);
     CHECK(without->read<float>("a").value() == a);
     CHECK(refusal(without->read<float>("b")) == errc::shard_missing);
+}
+
+TEST_CASE("A server of the world: nginx, by HTTP/1.1 and HTTP/2") {
+    if (environment("ZTENSOR_NGINX_PORT").empty()) {
+        WARN("skipped: nginx is not installed");
+        return;
+    }
+    const std::filesystem::path local = "tests/corpus/golden/silero-vad-16k.zt";
+    serve("nginx.zt", local);
+    static_cast<void>(site()); // noise.bin
+    const std::string bases[] = {"http://127.0.0.1:" + environment("ZTENSOR_NGINX_PORT"),
+                                 "https://127.0.0.1:" + environment("ZTENSOR_NGINXS_PORT")};
+    for (const std::string& base : bases) {
+        auto how = quick().ca_file(environment("ZTENSOR_HTTP_CA")).requests_in_flight(16).request_bytes(5000);
+        const auto file = open_url(base + "/nginx.zt", how);
+        INFO((file ? "" : file.error().what()));
+        REQUIRE(file);
+        check_same(reader::open(local).value(), *file);
+        const std::shared_ptr<const byte_source> source = http_source::open(base + "/noise.bin", how).value();
+        std::vector<std::thread> threads;
+        std::atomic<int> wrong{0};
+        for (int i = 0; i < 8; ++i) {
+            threads.emplace_back([&] { wrong += read_all(*source).value() != site::content(); });
+        }
+        for (std::thread& each : threads) {
+            each.join();
+        }
+        CHECK(wrong == 0);
+        CHECK(refusal(fetch(base + "/none", how)) == errc::file_not_found);
+
+        support::write_file(folder() / "changing", std::string(100'000, 'a'));
+        const std::shared_ptr<const byte_source> changing = http_source::open(base + "/changing", how).value();
+        std::filesystem::remove(folder() / "changing");
+        support::write_file(folder() / "changing", std::string(100'001, 'b'));
+        CHECK(refusal(read_all(*changing)) == errc::file_changed);
+    }
 }
 
 // ---- what is wrong for a while

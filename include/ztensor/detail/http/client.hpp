@@ -212,7 +212,7 @@ struct http_attempt {
     byte* to = nullptr; ///< room for the whole range
     bool is_pause = false;
     double not_before = 0;
-    double deadline = 0;
+    double deadline = 0; ///< 0: http_settings::deadline_ms after it gets its turn
 
     // What came, to be read when it has ended.
     http_response_head head;
@@ -420,14 +420,15 @@ private:
                 }
             } else if (attempt.is_pause && is_due) {
                 finish(attempt, http_failure::none);
-            } else if (attempt.deadline <= now) {
+            } else if (attempt.deadline != 0 && attempt.deadline <= now) {
                 finish(attempt, http_failure::timed_out);
             } else if (is_due && !attempt.is_pause && active_ < settings_->requests_in_flight) {
                 if (!begin(attempt, now)) {
                     finish(attempt, http_failure::out_of_memory);
                 }
             } else {
-                next_event = (std::min)({next_event, attempt.deadline, is_due ? attempt.deadline : attempt.not_before});
+                next_event = (std::min)({next_event, attempt.deadline != 0 ? attempt.deadline : next_event,
+                                         is_due ? next_event : attempt.not_before});
             }
         }
         return !is_over_ || first_ != nullptr;
@@ -440,6 +441,7 @@ private:
         }
         attempt.easy_ = easy;
         attempt.last_byte_ = now;
+        attempt.deadline = attempt.deadline != 0 ? attempt.deadline : now + settings_->deadline_ms / 1000.0;
         ++active_;
         return configure(easy, attempt, now) && ::curl_multi_add_handle(multi_, easy) == CURLM_OK;
     }
@@ -447,7 +449,7 @@ private:
     [[nodiscard]] bool configure(CURL* easy, http_attempt& attempt, double now) const noexcept {
         bool is_set = true;
         const auto set = [&](CURLoption option, auto value) {
-            is_set = is_set && ::curl_easy_setopt(easy, option, value) == CURLE_OK;
+            is_set = is_set && (::curl_easy_setopt)(easy, option, value) == CURLE_OK; // not a macro that checks types
         };
         set(CURLOPT_URL, attempt.target->text().c_str());
         set(CURLOPT_PATH_AS_IS, 1L);

@@ -228,7 +228,7 @@ public:
     void note_opened() noexcept { is_open_ = true; }
 
     result<void> start(http_piece& piece, http_call& call) const {
-        piece.attempt.deadline = steady_seconds() + settings_->deadline_ms / 1000.0;
+        piece.attempt.deadline = 0;
         return send(piece, call);
     }
 
