@@ -27,8 +27,8 @@ struct source_access;
 
 /// A range of a source, and the memory that its bytes go to.
 struct read_request {
-    std::uint64_t offset;
-    span<std::byte> destination;
+    std::uint64_t offset;        ///< of its first byte
+    span<std::byte> destination; ///< as many bytes as are wanted
 };
 
 /// What one call of byte_source::read_many() is to read. Its members may be called from several threads at once.
