@@ -88,7 +88,8 @@ endfunction()
 set(ztensor_json_min_version 3.8) # the first that tells CBOR byte strings from arrays
 set(ztensor_dependency_targets
     Threads::Threads nlohmann_json::nlohmann_json zstd::libzstd zstd::libzstd_shared zstd::libzstd_static zstd::zstd
-    ztensor::zstd ztensor::json ztensor::zlib ZLIB::ZLIB ztensor::xxhash ztensor::hdf5)
+    ztensor::zstd ztensor::json ztensor::zlib ZLIB::ZLIB ztensor::xxhash ztensor::hdf5 ztensor::http CURL::libcurl
+    CURL::libcurl_shared CURL::libcurl_static)
 ztensor_list_missing_targets(ztensor_new_targets ${ztensor_dependency_targets})
 
 find_package(Threads REQUIRED)
@@ -134,6 +135,9 @@ endif()
 include(cmake/ZtensorFindXxhash.cmake)
 if(ZTENSOR_HDF5) # which the library itself never links to
     include(cmake/ZtensorFindHdf5.cmake)
+endif()
+if(ZTENSOR_HTTP) # likewise
+    include(cmake/ZtensorFindCurl.cmake)
 endif()
 
 set(ZTENSOR_HAS_ZLIB OFF)

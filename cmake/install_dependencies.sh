@@ -47,6 +47,7 @@ need_header nlohmann-json3-dev nlohmann/json.hpp
 need_header catch2 catch2/catch_all.hpp catch2/catch.hpp
 need_header libcli11-dev CLI/CLI.hpp
 need_header libeigen3-dev eigen3/Eigen/Core Eigen/Core
+want_header libcurl4-openssl-dev curl/curl.h # else its tests are skipped
 want_header libhdf5-dev hdf5/serial/hdf5.h hdf5.h # else its tests are skipped, and zt refuses HDF5
 for program in "$@"; do
     case $program in

@@ -64,7 +64,7 @@ test_on_windows() { # CMAKE_ARGUMENT...
     local prefix=$build/prefix
     [[ -e $prefix/lib/libzstd.a ]] || gather_libraries_for_windows
     cmake -S . -B "$build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchains/windows.cmake" -DCMAKE_CXX_FLAGS="$flags" \
-        -DZTENSOR_WARNINGS_AS_ERRORS=ON -DZTENSOR_BUILD_EXAMPLES=OFF -DCMAKE_DISABLE_FIND_PACKAGE_zstd=ON -DZTENSOR_HDF5=OFF \
+        -DZTENSOR_WARNINGS_AS_ERRORS=ON -DZTENSOR_BUILD_EXAMPLES=OFF -DCMAKE_DISABLE_FIND_PACKAGE_zstd=ON -DZTENSOR_HDF5=OFF -DZTENSOR_HTTP=OFF \
         -DZTENSOR_ZSTD_INCLUDE_DIR="$prefix/include" -DZTENSOR_ZSTD_LIBRARY="$prefix/lib/libzstd.a" \
         -DZTENSOR_XXHASH_INCLUDE_DIR="$prefix/include" -DZLIB_INCLUDE_DIR=/usr/x86_64-w64-mingw32/include \
         -DZLIB_LIBRARY=/usr/x86_64-w64-mingw32/lib/libz.a -DCatch2_DIR="$prefix/lib/cmake/Catch2" \
@@ -96,7 +96,7 @@ if ! compgen -G "$build/zstd/usr/lib/*/libzstd.a" >/dev/null || ! compgen -G "$b
 fi
 cmake -S . -B "$build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchains/$processor.cmake" -DCMAKE_CXX_FLAGS="$flags" \
     "${emulator[@]}" \
-    -DZTENSOR_WARNINGS_AS_ERRORS=ON -DCMAKE_DISABLE_FIND_PACKAGE_zstd=ON -DZTENSOR_HDF5=OFF \
+    -DZTENSOR_WARNINGS_AS_ERRORS=ON -DCMAKE_DISABLE_FIND_PACKAGE_zstd=ON -DZTENSOR_HDF5=OFF -DZTENSOR_HTTP=OFF \
     -DZTENSOR_ZSTD_INCLUDE_DIR="$build/zstd/usr/include" \
     -DZTENSOR_ZSTD_LIBRARY="$(echo "$build"/zstd/usr/lib/*/libzstd.a)" \
     -DZLIB_INCLUDE_DIR="$build/zlib/usr/include" -DZLIB_LIBRARY="$(echo "$build"/zlib/usr/lib/*/libz.a)" "${@:2}"

@@ -73,8 +73,8 @@ inline result<reader> open_any(std::initializer_list<file_path> paths, const rea
     return detail::open_files({paths.begin(), paths.size()}, options);
 }
 /// The same of a source of the caller's making: memory, an archive, a network store. `name` stands for the path: its
-/// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. Errors:
-/// besides, invalid_argument for null.
+/// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. The shards
+/// of a .zt file are those that the source itself brings. Errors: besides, invalid_argument for null.
 result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
                         const read_options& options = {});
 

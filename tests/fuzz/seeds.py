@@ -3,7 +3,7 @@
 """Seeds for the fuzz targets: seeds.py OUT FOLDER...
 
 Takes every .zt file of at most 8 KiB in the folders. OUT/files gets them whole, OUT/indices their indices (one CBOR item
-each), OUT/manifests_2 the manifests of version 2, OUT/frames the zstd frames in them; OUT/texts names and digests;
+each), OUT/manifests_2 the manifests of version 2, OUT/frames the zstd frames in them; OUT/texts names and digests; OUT/responses what servers of HTTP answer;
 OUT/sets some of the files, and indices of shards; OUT/foreign_FORMAT the files of other formats in foreign/FORMAT of the folders.
 """
 
@@ -66,6 +66,14 @@ def main():
     texts = [b"a\0b\0a", b"crc32c:0x12345678", b"sha256:" + b"0" * 64, b"md5:00", "ä\0\u00e9\0e\u0301".encode(), b"\xff\0\xc0\x80"]
     for number, text in enumerate(texts):
         (out / "texts" / str(number)).write_bytes(text)
+    (out / "responses").mkdir(exist_ok=True)
+    date, partial = b"Sun, 06 Nov 1994 08:49:37 GMT", b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4095/10000\r\n"
+    responses = [partial + b"ETag: \"a\"\r\n\r\n", partial + b"ETag: W/\"a\"\r\nContent-Encoding: gzip\r\n\r\n",
+                 b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/2 206 \r\ncontent-range: bytes 90-99/100\r\n\r\n",
+                 b"HTTP/1.1 503 Busy\nRetry-After: " + date + b"\n\n", b"HTTP/1.1 302 Found\r\nLocation: /a\r\n\r\n",
+                 b"HTTP/1.1 416 No\r\nContent-Range: bytes */7\r\n\r\n", b"bytes 3-9/20", b"bytes */20", b"120", date, b"W/\"a\""]
+    for number, response in enumerate(responses):
+        (out / "responses" / str(number)).write_bytes(response)
     (out / "sets").mkdir(exist_ok=True)
     maps = [{"a": "1.zt", "b": "2.zt"}, {"a": "1.zt", "b": "2.zt", "w": "f.zt"}, {"a": "2.zt"}, {"a": "../1.zt", "b": 1}, {}]
     for number, weight_map in enumerate(maps):

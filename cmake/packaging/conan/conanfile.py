@@ -25,8 +25,9 @@ class ZtensorConan(ConanFile):
     topics = ("tensor", "serialization", "machine-learning", "header-only")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {name: [True, False] for name in ("compiled", "json", "zlib", "hdf5", "shared", "fPIC")}
-    default_options = {"compiled": False, "json": True, "zlib": True, "hdf5": False, "shared": False, "fPIC": True}
+    options = {name: [True, False] for name in ("compiled", "json", "zlib", "hdf5", "http", "shared", "fPIC")}
+    default_options = {"compiled": False, "json": True, "zlib": True, "hdf5": False, "http": False, "shared": False,
+                       "fPIC": True}
     no_copy_source = True
 
     @property
@@ -66,6 +67,8 @@ class ZtensorConan(ConanFile):
             self.requires("zlib/[>=1.2.11 <2]")
         if self.options.hdf5:  # of who includes hdf5.hpp
             self.requires("hdf5/[>=1.10 <3]", transitive_headers=True, transitive_libs=True, package_id_mode="unrelated_mode")
+        if self.options.http:  # of who includes http.hpp
+            self.requires("libcurl/[>=7.78 <9]", transitive_headers=True, transitive_libs=True, package_id_mode="unrelated_mode")
 
     def package_id(self):
         if not self.info.options.compiled:
@@ -87,6 +90,7 @@ class ZtensorConan(ConanFile):
             "JSON": bool(self.options.json),
             "ZLIB": bool(self.options.zlib),
             "HDF5": False,  # which the compiled library itself does not know
+            "HTTP": False,  # likewise
         }.items():
             toolchain.cache_variables[f"ZTENSOR_{option}"] = value
         toolchain.generate()
@@ -120,6 +124,8 @@ class ZtensorConan(ConanFile):
             self.cpp_info.requires.append("nlohmann_json::nlohmann_json")
         if self.options.hdf5:
             self.cpp_info.requires.append("hdf5::hdf5_c")
+        if self.options.http:
+            self.cpp_info.requires.append("libcurl::libcurl")
         if self.options.compiled:
             self.cpp_info.set_property("cmake_target_aliases", ["ztensor::import", "ztensor::compiled"])
             self.cpp_info.set_property("pkg_config_aliases", ["ztensor-compiled"])

@@ -472,6 +472,12 @@ protected:
 #if defined(__wasi__)
 inline void pin_module(void (*)(void* context)) noexcept {
 }
+using system_thread = int;
+[[nodiscard]] inline bool create_system_thread(thread_start*, system_thread&) noexcept {
+    return false;
+}
+inline void join_system_thread(system_thread) noexcept {
+}
 [[nodiscard]] inline bool start_system_thread(thread_start*) noexcept {
     return false;
 }
@@ -516,8 +522,10 @@ inline void pin_module(void (*)(void* context)) noexcept {
 }
 #endif
 
-/// What start_thread() asks. `start` is the thread's, if it is started.
-[[nodiscard]] inline bool start_system_thread(thread_start* start) noexcept {
+using system_thread = ::pthread_t;
+
+/// Starts a thread that join_system_thread() must wait for. `start` is the thread's, if it is started.
+[[nodiscard]] inline bool create_system_thread(thread_start* start, system_thread& thread) noexcept {
     const auto enter = [](void* handed_over) -> void* {
         thread_start::enter(handed_over);
         return nullptr;
@@ -525,9 +533,20 @@ inline void pin_module(void (*)(void* context)) noexcept {
     const ::sigset_t blocked = signals_of_others();
     ::sigset_t callers;
     ::pthread_sigmask(SIG_SETMASK, &blocked, &callers); // which the new thread inherits
-    ::pthread_t thread;
     const bool is_started = ::pthread_create(&thread, nullptr, enter, start) == 0;
     ::pthread_sigmask(SIG_SETMASK, &callers, nullptr);
+    return is_started;
+}
+
+/// Waits until the thread has ended.
+inline void join_system_thread(system_thread thread) noexcept {
+    ::pthread_join(thread, nullptr);
+}
+
+/// What start_thread() asks. `start` is the thread's, if it is started.
+[[nodiscard]] inline bool start_system_thread(thread_start* start) noexcept {
+    system_thread thread = {};
+    const bool is_started = create_system_thread(start, thread);
     if (is_started) {
         ::pthread_detach(thread);
     }

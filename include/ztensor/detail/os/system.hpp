@@ -39,6 +39,39 @@ namespace detail {
     return is_started;
 }
 
+/// A thread that its owner joins.
+class os_thread {
+public:
+    os_thread() noexcept = default;
+    os_thread(const os_thread&) = delete;
+    os_thread& operator=(const os_thread&) = delete;
+    /// join() was called, if the thread was started; in a process that was forked off meanwhile, where the thread is
+    /// not, it must not be.
+    ~os_thread() = default;
+
+    /// False where the system has no more threads. To be called once.
+    [[nodiscard]] bool start(void (*run)(void* context), void* context) noexcept {
+        auto* const handed_over = new (std::nothrow) thread_start{run, context};
+        is_started_ = handed_over != nullptr && create_system_thread(handed_over, native_);
+        if (!is_started_) {
+            delete handed_over;
+        }
+        return is_started_;
+    }
+    /// Waits until the thread has ended, if it was started.
+    void join() noexcept {
+        if (is_started_) {
+            is_started_ = false;
+            join_system_thread(native_);
+        }
+    }
+    [[nodiscard]] bool is_started() const noexcept { return is_started_; }
+
+private:
+    system_thread native_{};
+    bool is_started_ = false;
+};
+
 // -- sync
 //
 // What threads wait on. The system's own, because <mutex> and <condition_variable> take longer to compile than all that

@@ -351,19 +351,34 @@ ZTENSOR_COLD inline void pin_module(void (*code)(void* context)) noexcept {
                                            static_cast<const wchar_t*>(address_of_code(code)), &module));
 }
 
-/// What start_thread() asks. `start` is the thread's, if it is started.
-[[nodiscard]] inline bool start_system_thread(thread_start* start) noexcept {
+using system_thread = HANDLE;
+
+/// Starts a thread that join_system_thread() must wait for. `start` is the thread's, if it is started.
+[[nodiscard]] inline bool create_system_thread(thread_start* start, system_thread& thread) noexcept {
     struct entry {
         static DWORD WINAPI enter(void* handed_over) {
             thread_start::enter(handed_over);
             return 0;
         }
     };
-    const HANDLE thread = ::CreateThread(nullptr, 0, entry::enter, start, 0, nullptr);
-    if (thread != nullptr) {
+    thread = ::CreateThread(nullptr, 0, entry::enter, start, 0, nullptr);
+    return thread != nullptr;
+}
+
+/// Waits until the thread has ended.
+inline void join_system_thread(system_thread thread) noexcept {
+    ::WaitForSingleObject(thread, INFINITE);
+    ::CloseHandle(thread);
+}
+
+/// What start_thread() asks. `start` is the thread's, if it is started.
+[[nodiscard]] inline bool start_system_thread(thread_start* start) noexcept {
+    system_thread thread = nullptr;
+    const bool is_started = create_system_thread(start, thread);
+    if (is_started) {
         ::CloseHandle(thread); // which does not end it
     }
-    return thread != nullptr;
+    return is_started;
 }
 
 /// As many threads as the host runs at once; at least 1.

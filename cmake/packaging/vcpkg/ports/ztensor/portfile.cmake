@@ -6,6 +6,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options
     FEATURES
         compiled ZTENSOR_BUILD_COMPILED
         hdf5 ZTENSOR_HDF5
+        http ZTENSOR_HTTP
         json ZTENSOR_JSON
         zlib ZTENSOR_ZLIB
 )

@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: MIT
+//
+// Calls of libcurl, from 7.68 on: URLs, and one thread that has many transfers under way. The only file that includes
+// <curl/curl.h>. What to ask and what to make of the answer is transfers.hpp's.
+#ifndef ZTENSOR_DETAIL_HTTP_CLIENT_HPP
+#define ZTENSOR_DETAIL_HTTP_CLIENT_HPP
+
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/http/messages.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <curl/curl.h>
+#include <memory>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- library
+
+/// The program is about to end: libraries that libcurl uses, such as OpenSSL, may have cleaned up after themselves, so
+/// that no connection can be closed in an orderly way any more.
+[[nodiscard]] inline std::atomic<bool>& http_program_ends() noexcept {
+    static std::atomic<bool> ends{false};
+    return ends;
+}
+
+/// libcurl is set up when it is first used, and never taken down. False where it can't be set up.
+[[nodiscard]] inline bool set_up_http_library() noexcept {
+    static const bool is_set_up = [] {
+        // What runs at exit runs in reverse order: the function given here before those of libraries that libcurl
+        // loads.
+        return ::curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+               std::atexit([] { http_program_ends().store(true); }) == 0;
+    }();
+    return is_set_up;
+}
+
+// -- url
+
+/// A URL of http or https as libcurl itself takes it apart, so that what is compared is what it will connect to.
+class http_url {
+public:
+    /// Errors: invalid_argument. No sentence holds any of the text, for it may hold secrets.
+    ZTENSOR_COLD static result<http_url> parse(string_view text) {
+        if (text.empty() || !std::all_of(text.begin(), text.end(), [](char c) {
+                const auto byte = static_cast<unsigned char>(c);
+                return byte > 0x20 && byte != 0x7f;
+            })) {
+            return fail(errc::invalid_argument, "a URL is empty, or holds spaces or control characters");
+        }
+        const handle parts(::curl_url());
+        return read(parts, string(text), CURLU_PATH_AS_IS | CURLU_NON_SUPPORT_SCHEME);
+    }
+
+    /// Where a reference leads, such as that of a redirect; with the user info of this one. Errors: invalid_argument.
+    [[nodiscard]] ZTENSOR_COLD result<http_url> resolve(string_view location) const {
+        string encoded; // some servers send what is no ASCII as it is
+        for (const char c : location) {
+            constexpr char digits[] = "0123456789ABCDEF";
+            const auto byte = static_cast<unsigned char>(c);
+            if (byte <= 0x20 || byte >= 0x7f) {
+                encoded.append({'%', digits[byte >> 4], digits[byte & 15]});
+            } else {
+                encoded += c;
+            }
+        }
+        const handle parts(::curl_url());
+        if (parts != nullptr) {
+            ::curl_url_set(parts.get(), CURLUPART_URL, text_.c_str(), CURLU_PATH_AS_IS);
+        }
+        result<http_url> found = read(parts, encoded, CURLU_NON_SUPPORT_SCHEME);
+        if (found) {
+            found->user_ = user_;
+            found->password_ = password_;
+        }
+        return found;
+    }
+
+    /// What is asked for: without user info and fragment.
+    [[nodiscard]] const string& text() const noexcept { return text_; }
+    [[nodiscard]] const string& host() const noexcept { return host_; }
+    [[nodiscard]] const string& path() const noexcept { return path_; }
+    /// User info, decoded; "" where there is none.
+    [[nodiscard]] const string& user() const noexcept { return user_; }
+    [[nodiscard]] const string& password() const noexcept { return password_; }
+    [[nodiscard]] bool is_https() const noexcept { return is_https_; }
+
+    /// For messages: without anything that may be a secret.
+    [[nodiscard]] ZTENSOR_COLD string shown() const {
+        return (is_https_ ? "https://" : "http://") + host_ + (is_default_port() ? "" : ":" + port_) + path_;
+    }
+
+    /// What `home` may be sent may be sent here, too: the same host and port, or those of https where it was http.
+    [[nodiscard]] bool is_at_home_of(const http_url& home) const noexcept {
+        if (host_ != home.host_) {
+            return false;
+        }
+        return is_https_ == home.is_https_ ? port_ == home.port_
+                                           : is_https_ && is_default_port() && home.is_default_port();
+    }
+
+private:
+    struct closing {
+        void operator()(CURLU* parts) const noexcept { ::curl_url_cleanup(parts); }
+    };
+    using handle = std::unique_ptr<CURLU, closing>;
+
+    http_url() = default;
+
+    [[nodiscard]] bool is_default_port() const noexcept { return port_ == (is_https_ ? "443" : "80"); }
+
+    [[nodiscard]] ZTENSOR_COLD static error not_understood() noexcept {
+        return fail(errc::invalid_argument, "a URL is not one of http or https");
+    }
+
+    [[nodiscard]] static string part(const handle& parts, CURLUPart which, unsigned flags) {
+        char* text = nullptr;
+        if (::curl_url_get(parts.get(), which, &text, flags) != CURLUE_OK || text == nullptr) {
+            return {};
+        }
+        const std::unique_ptr<char, void (*)(void*)> owned(text, &::curl_free);
+        return string(text);
+    }
+
+    static result<http_url> read(const handle& parts, const string& text, unsigned flags) {
+        if (parts == nullptr || ::curl_url_set(parts.get(), CURLUPART_URL, text.c_str(), flags) != CURLUE_OK) {
+            return not_understood();
+        }
+        return read_parts(parts);
+    }
+
+    static result<http_url> read_parts(const handle& parts) {
+        http_url found;
+        string scheme = part(parts, CURLUPART_SCHEME, 0);
+        std::transform(scheme.begin(), scheme.end(), scheme.begin(), &ascii_lower);
+        found.is_https_ = scheme == "https";
+        found.user_ = part(parts, CURLUPART_USER, CURLU_URLDECODE);
+        found.password_ = part(parts, CURLUPART_PASSWORD, CURLU_URLDECODE);
+        for (const CURLUPart secret : {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT}) {
+            ::curl_url_set(parts.get(), secret, nullptr, 0);
+        }
+        found.host_ = part(parts, CURLUPART_HOST, 0);
+        std::transform(found.host_.begin(), found.host_.end(), found.host_.begin(), &ascii_lower);
+        found.port_ = part(parts, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+        found.path_ = part(parts, CURLUPART_PATH, 0);
+        found.text_ = part(parts, CURLUPART_URL, 0);
+        const bool is_understood =
+            (found.is_https_ || scheme == "http") && !found.host_.empty() && !found.text_.empty();
+        const bool is_printable = is_field_value(found.user_ + found.password_ + found.host_);
+        return is_understood && is_printable ? result<http_url>(std::move(found)) : not_understood();
+    }
+
+    string text_, host_, port_, path_, user_, password_;
+    bool is_https_ = false;
+};
+
+// -- attempt
+
+/// Header fields as libcurl takes them.
+class http_field_list {
+public:
+    http_field_list() noexcept = default;
+    http_field_list(const http_field_list&) = delete;
+    http_field_list& operator=(const http_field_list&) = delete;
+    ~http_field_list() { clear(); }
+
+    void clear() noexcept { ::curl_slist_free_all(std::exchange(first_, nullptr)); }
+    /// False where memory runs out.
+    [[nodiscard]] bool add(const string& name, const string& value) {
+        curl_slist* const longer =
+            ::curl_slist_append(first_, (value.empty() ? name + ";" : name + ": " + value).c_str());
+        first_ = longer != nullptr ? longer : first_;
+        return longer != nullptr;
+    }
+    [[nodiscard]] curl_slist* get() const noexcept { return first_; }
+
+private:
+    curl_slist* first_ = nullptr;
+};
+
+struct http_attempt;
+
+/// What the thread of a call waits on.
+struct http_inbox {
+    os_condition has_arrived;
+    http_attempt* first = nullptr; ///< those that have ended, in order
+    http_attempt* last = nullptr;
+    size_t under_way = 0; ///< submitted, and not taken out of here
+};
+
+/// One request and its response; or, with `is_pause`, the time until `not_before`.
+struct http_attempt {
+    http_attempt() = default;
+    http_attempt(const http_attempt&) = delete;
+    http_attempt& operator=(const http_attempt&) = delete;
+
+    // What is asked, set by the caller before it is submitted. Times are those of steady_seconds().
+    std::shared_ptr<const http_url> target;
+    http_field_list fields;
+    string user, password;
+    http_range_request asked;
+    byte* to = nullptr; ///< room for the whole range
+    bool is_pause = false;
+    double not_before = 0;
+    double deadline = 0; ///< 0: http_settings::deadline_ms after it gets its turn
+
+    // What came, to be read when it has ended.
+    http_response_head head;
+    http_problem problem = http_problem::none;
+    http_failure failure = http_failure::none;
+    const char* words = ""; ///< of libcurl on the failure
+    int os_error = 0;       ///< why there is no connection
+    size_t received = 0;    ///< bytes of the range, in order from its begin
+
+private:
+    friend class http_client;
+
+    static constexpr size_t most_unwanted = size_t{16} << 10; ///< is read on so that the connection can be kept
+
+    void reset() noexcept {
+        head.clear();
+        problem = http_problem::none;
+        failure = http_failure::none;
+        words = "";
+        os_error = 0;
+        received = 0;
+        unwanted_ = 0;
+        is_judged_ = false;
+        is_cancelled_ = false;
+    }
+    void judge() noexcept {
+        if (!is_judged_) {
+            problem = asked.check(head);
+            is_judged_ = true;
+        }
+    }
+    [[nodiscard]] bool take(const char* data, size_t size) noexcept {
+        judge();
+        if (problem == http_problem::other_status) {
+            unwanted_ += size;
+            return unwanted_ <= most_unwanted;
+        }
+        if (problem != http_problem::none) {
+            return false;
+        }
+        const http_content_range& range = *head.range();
+        if (size > range.end - range.begin - received) {
+            problem = http_problem::body_too_long;
+            return false;
+        }
+        std::memcpy(to + received, data, size);
+        received += size;
+        return true;
+    }
+
+    http_inbox* inbox_ = nullptr;
+    http_attempt* next_ = nullptr;
+    http_attempt* previous_ = nullptr;
+    CURL* easy_ = nullptr; ///< while it is under way
+    double last_byte_ = 0;
+    size_t unwanted_ = 0;
+    bool is_judged_ = false;
+    bool is_cancelled_ = false;
+};
+
+// -- client
+
+/// Connections and the one thread that reads from them, for all calls of the sources that share it. The thread starts
+/// with the first request. In a process that was forked off it is not: there every submit() fails, and nothing is
+/// cleaned up, for the connections are the parent's.
+class http_client {
+public:
+    explicit http_client(std::shared_ptr<const http_settings> settings) : settings_(std::move(settings)) {}
+    http_client(const http_client&) = delete;
+    http_client& operator=(const http_client&) = delete;
+    /// No call is under way.
+    ~http_client() {
+        if (!is_ours()) {
+            return;
+        }
+        if (thread_.is_started()) {
+            {
+                const os_lock lock(mutex_);
+                is_over_ = true;
+                ::curl_multi_wakeup(multi_);
+            }
+            thread_.join();
+        }
+        if (multi_ != nullptr && !http_program_ends().load()) {
+            ::curl_multi_cleanup(multi_);
+        }
+    }
+
+    /// Begins an attempt, which then is the worker's until wait() gives it. Errors: io_error, out_of_memory.
+    result<void> submit(http_attempt& attempt, http_inbox& inbox) noexcept {
+        if (!is_ours()) {
+            return fail(errc::io_error, "this process was forked off from the one that opened the URL: open it again");
+        }
+        const os_lock lock(mutex_);
+        if (!thread_.is_started()) {
+            ZTENSOR_TRY(start_worker());
+        }
+        attempt.reset();
+        attempt.inbox_ = &inbox;
+        attempt.previous_ = last_;
+        attempt.next_ = nullptr;
+        (last_ != nullptr ? last_->next_ : first_) = &attempt;
+        last_ = &attempt;
+        ++inbox.under_way;
+        ::curl_multi_wakeup(multi_);
+        return {};
+    }
+
+    /// Waits for the next attempt of the inbox to end, of which at least one is under way.
+    [[nodiscard]] http_attempt& wait(http_inbox& inbox) noexcept {
+        const os_lock lock(mutex_);
+        while (inbox.first == nullptr) {
+            inbox.has_arrived.wait(mutex_);
+        }
+        http_attempt& ended = *inbox.first;
+        inbox.first = ended.next_;
+        inbox.last = inbox.first != nullptr ? inbox.last : nullptr;
+        --inbox.under_way;
+        return ended;
+    }
+
+    /// Ends those attempts of the inbox soon for which `is_meant(attempt)`; wait() still gives them.
+    template <class Condition>
+    void cancel(http_inbox& inbox, Condition is_meant) noexcept {
+        const os_lock lock(mutex_);
+        bool is_any = false;
+        for (http_attempt* each = first_; each != nullptr; each = each->next_) {
+            if (each->inbox_ == &inbox && is_meant(*each)) {
+                each->is_cancelled_ = is_any = true;
+            }
+        }
+        if (is_any) {
+            ::curl_multi_wakeup(multi_);
+        }
+    }
+
+private:
+    [[nodiscard]] bool is_ours() const noexcept { return process_ == process_id(); }
+
+    result<void> start_worker() noexcept {
+        if (multi_ == nullptr) {
+            multi_ = ::curl_multi_init();
+            if (multi_ == nullptr) {
+                return fail(errc::out_of_memory, "libcurl has no memory for its connections");
+            }
+            ::curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(settings_->requests_in_flight));
+            // Several connections carry more than one, so that few requests share one even where HTTP/2 lets them.
+            ::curl_multi_setopt(multi_, CURLMOPT_MAX_CONCURRENT_STREAMS, 4L);
+        }
+        return thread_.start([](void* self) { static_cast<http_client*>(self)->work(); }, this)
+                   ? result<void>()
+                   : fail(errc::io_error, "the system has no thread for the transfers of a URL");
+    }
+
+    // -- the worker's thread, where nothing may throw
+
+    void work() noexcept {
+        for (;;) {
+            double next_event = 0;
+            if (!begin_and_cancel(next_event)) {
+                break;
+            }
+            int running = 0;
+            ::curl_multi_perform(multi_, &running);
+            int left = 0;
+            bool has_ended = false;
+            while (const CURLMsg* const message = ::curl_multi_info_read(multi_, &left)) {
+                if (message->msg == CURLMSG_DONE) {
+                    end(message->easy_handle, message->data.result);
+                    has_ended = true;
+                }
+            }
+            if (!has_ended) { // else there is room for others
+                constexpr double longest = 600;
+                const double wait = (std::min)(longest, (std::max)(0.0, next_event - steady_seconds()));
+                ::curl_multi_poll(multi_, nullptr, 0, static_cast<int>(wait * 1000) + 1, nullptr);
+            }
+        }
+        if (!http_program_ends().load()) {
+            while (idle_ != 0) {
+                ::curl_easy_cleanup(handles_[--idle_]);
+            }
+            ::curl_multi_cleanup(std::exchange(multi_, nullptr)); // here, where no signal of a dead connection counts
+        }
+    }
+
+    /// Begins what is due while there is room, and ends what is cancelled or late. `next_event` is when there may be
+    /// more to do. False when there is nothing to do any more.
+    bool begin_and_cancel(double& next_event) noexcept {
+        const os_lock lock(mutex_);
+        const double now = steady_seconds();
+        next_event = now + 3600;
+        for (http_attempt* each = first_; each != nullptr;) {
+            http_attempt& attempt = *each;
+            each = attempt.next_;
+            const bool is_due = attempt.not_before <= now;
+            if (attempt.is_cancelled_) {
+                finish(attempt, http_failure::cancelled);
+            } else if (attempt.easy_ != nullptr) {
+                const double stalls_at = attempt.last_byte_ + settings_->stall_ms / 1000.0;
+                if (stalls_at <= now && is_connected(attempt)) { // libcurl itself would notice it seconds later
+                    finish(attempt, http_failure::stalled);
+                } else {
+                    next_event = (std::min)(next_event, (std::max)(stalls_at, now + 0.05));
+                }
+            } else if (attempt.is_pause && is_due) {
+                finish(attempt, http_failure::none);
+            } else if (attempt.deadline != 0 && attempt.deadline <= now) {
+                finish(attempt, http_failure::timed_out);
+            } else if (is_due && !attempt.is_pause && active_ < settings_->requests_in_flight) {
+                if (!begin(attempt, now)) {
+                    finish(attempt, http_failure::out_of_memory);
+                }
+            } else {
+                next_event = (std::min)({next_event, attempt.deadline != 0 ? attempt.deadline : next_event,
+                                         is_due ? next_event : attempt.not_before});
+            }
+        }
+        return !is_over_ || first_ != nullptr;
+    }
+
+    [[nodiscard]] bool begin(http_attempt& attempt, double now) noexcept {
+        CURL* const easy = idle_ != 0 ? handles_[--idle_] : ::curl_easy_init();
+        if (easy == nullptr) {
+            return false;
+        }
+        attempt.easy_ = easy;
+        attempt.last_byte_ = now;
+        attempt.deadline = attempt.deadline != 0 ? attempt.deadline : now + settings_->deadline_ms / 1000.0;
+        ++active_;
+        return configure(easy, attempt, now) && ::curl_multi_add_handle(multi_, easy) == CURLM_OK;
+    }
+
+    [[nodiscard]] bool configure(CURL* easy, http_attempt& attempt, double now) const noexcept {
+        bool is_set = true;
+        const auto set = [&](CURLoption option, auto value) {
+            is_set = is_set && (::curl_easy_setopt)(easy, option, value) == CURLE_OK; // not a macro that checks types
+        };
+        set(CURLOPT_URL, attempt.target->text().c_str());
+        set(CURLOPT_PATH_AS_IS, 1L);
+        set(CURLOPT_HTTPHEADER, attempt.fields.get());
+        set(CURLOPT_USERAGENT, settings_->user_agent.c_str());
+        if (!attempt.user.empty() || !attempt.password.empty()) {
+            set(CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
+            set(CURLOPT_USERNAME, attempt.user.c_str());
+            set(CURLOPT_PASSWORD, attempt.password.c_str());
+        }
+        set(CURLOPT_NOSIGNAL, 1L);
+        set(CURLOPT_FOLLOWLOCATION, 0L); // transfers.hpp follows, and decides who is told what
+        set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+        set(CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+        set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+        ::curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+                           static_cast<long>(CURL_HTTP_VERSION_2TLS)); // where it has HTTP/2
+        ::curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+        ::curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 256L << 10);
+        set(CURLOPT_SSL_VERIFYPEER, settings_->is_insecure ? 0L : 1L);
+        set(CURLOPT_SSL_VERIFYHOST, settings_->is_insecure ? 0L : 2L);
+        if (!settings_->ca_file.empty()) {
+            set(CURLOPT_CAINFO, settings_->ca_file.c_str());
+        }
+        const double left_ms = (std::max)(1.0, (attempt.deadline - now) * 1000);
+        set(CURLOPT_TIMEOUT_MS, static_cast<long>((std::min)(left_ms, 2e9)));
+        set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>((std::min)(settings_->connect_ms, uint32_t{2'000'000'000})));
+        set(CURLOPT_HEADERFUNCTION, &take_line);
+        set(CURLOPT_HEADERDATA, static_cast<void*>(&attempt));
+        set(CURLOPT_WRITEFUNCTION, &take_body);
+        set(CURLOPT_WRITEDATA, static_cast<void*>(&attempt));
+        set(CURLOPT_PRIVATE, static_cast<void*>(&attempt));
+        return is_set;
+    }
+
+    static size_t take_line(char* data, size_t /*one*/, size_t size, void* attempt) noexcept {
+        auto& receiving = *static_cast<http_attempt*>(attempt);
+        receiving.last_byte_ = steady_seconds();
+        return receiving.head.add_line({data, size}) ? size : 0;
+    }
+    static size_t take_body(char* data, size_t /*one*/, size_t size, void* attempt) noexcept {
+        auto& receiving = *static_cast<http_attempt*>(attempt);
+        receiving.last_byte_ = steady_seconds();
+        return receiving.take(data, size) ? size : 0;
+    }
+
+    /// The request has been sent, or is about to be.
+    [[nodiscard]] static bool is_connected(const http_attempt& attempt) noexcept {
+        curl_off_t microseconds = 0;
+        return ::curl_easy_getinfo(attempt.easy_, CURLINFO_PRETRANSFER_TIME_T, &microseconds) == CURLE_OK &&
+               microseconds != 0;
+    }
+
+    void end(CURL* easy, CURLcode code) noexcept {
+        char* context = nullptr;
+        ::curl_easy_getinfo(easy, CURLINFO_PRIVATE, &context);
+        auto& attempt = *static_cast<http_attempt*>(static_cast<void*>(context));
+        long os_error = 0;
+        ::curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
+        attempt.os_error = static_cast<int>(os_error);
+        attempt.words = ::curl_easy_strerror(code);
+        const os_lock lock(mutex_);
+        finish(attempt, failure_of(code, is_connected(attempt), attempt.deadline <= steady_seconds() + 0.01));
+    }
+
+    [[nodiscard]] static http_failure failure_of(CURLcode code, bool was_connected, bool is_late) noexcept {
+        switch (code) {
+        case CURLE_OK:
+            return http_failure::none;
+        case CURLE_WRITE_ERROR:
+            return http_failure::stopped;
+        case CURLE_OUT_OF_MEMORY:
+            return http_failure::out_of_memory;
+        case CURLE_COULDNT_RESOLVE_HOST:
+        case CURLE_COULDNT_RESOLVE_PROXY:
+            return http_failure::no_address;
+        case CURLE_COULDNT_CONNECT:
+            return http_failure::no_connection;
+        case CURLE_SSL_CONNECT_ERROR:
+            return http_failure::handshake;
+        case CURLE_PEER_FAILED_VERIFICATION:
+        case CURLE_SSL_CACERT_BADFILE:
+            return http_failure::certificate;
+        case CURLE_UNSUPPORTED_PROTOCOL:
+            return http_failure::no_tls;
+        case CURLE_OPERATION_TIMEDOUT:
+            return was_connected || is_late ? http_failure::timed_out : http_failure::connect_timed_out;
+        case CURLE_PARTIAL_FILE:
+        case CURLE_RECV_ERROR:
+        case CURLE_SEND_ERROR:
+        case CURLE_GOT_NOTHING:
+        case CURLE_HTTP2:
+        case CURLE_HTTP2_STREAM:
+            return http_failure::broken;
+        default:
+            return http_failure::other;
+        }
+    }
+
+    /// Hands the attempt back. `mutex_` is held.
+    void finish(http_attempt& attempt, http_failure why) noexcept {
+        if (attempt.easy_ != nullptr) {
+            ::curl_multi_remove_handle(multi_, attempt.easy_); // before that an attempt that ends early writes
+            ::curl_easy_reset(attempt.easy_);
+            if (idle_ < std::size(handles_)) {
+                handles_[idle_++] = attempt.easy_;
+            } else {
+                ::curl_easy_cleanup(attempt.easy_);
+            }
+            attempt.easy_ = nullptr;
+            --active_;
+            if (why != http_failure::cancelled) {
+                attempt.judge();
+            }
+        }
+        attempt.failure = why;
+        (attempt.previous_ != nullptr ? attempt.previous_->next_ : first_) = attempt.next_;
+        (attempt.next_ != nullptr ? attempt.next_->previous_ : last_) = attempt.previous_;
+        attempt.next_ = nullptr;
+        http_inbox& inbox = *attempt.inbox_;
+        (inbox.last != nullptr ? inbox.last->next_ : inbox.first) = &attempt;
+        inbox.last = &attempt;
+        inbox.has_arrived.notify_one();
+    }
+
+    std::shared_ptr<const http_settings> settings_;
+    const uint64_t process_ = process_id();
+    os_thread thread_;
+    CURLM* multi_ = nullptr;
+    os_mutex mutex_;
+    http_attempt* first_ = nullptr; ///< those that have not ended, in the order in which they came
+    http_attempt* last_ = nullptr;
+    bool is_over_ = false;
+
+    // The worker's own.
+    size_t active_ = 0;
+    size_t idle_ = 0;
+    CURL* handles_[64] = {};
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: MIT
+//
+// Which requests are made for a range, what becomes of their answers, what is asked again, and who may see credentials.
+#ifndef ZTENSOR_DETAIL_HTTP_TRANSFERS_HPP
+#define ZTENSOR_DETAIL_HTTP_TRANSFERS_HPP
+
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/http/client.hpp>
+#include <ztensor/detail/http/messages.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/io.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <iterator>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- piece
+
+/// A range that is read by one request at a time, repeated and continued until all of it is here.
+struct http_progress {
+    uint64_t begin = 0; ///< of what is still to come
+    uint64_t end = 0;   ///< of a suffix that no response has placed yet, how many bytes
+    byte* to = nullptr;
+    bool is_suffix = false;
+    bool may_be_short = false;
+    optional<uint64_t> total; ///< of the file, as soon as it is known
+    string tag;
+    string tag_host; ///< which gave the tag, and is told to match it
+
+    std::shared_ptr<const http_url> home; ///< what was given, or the last that refresh() gave
+    uint64_t generation = 0;              ///< of `home`
+    bool is_following = false;            ///< the next request goes to attempt.target: a redirect leads there
+    bool has_gone_back = false;
+    unsigned redirects = 0;
+    unsigned refreshes = 0;
+    unsigned tries = 0;
+
+    struct http_open_request* of = nullptr;
+    optional<error> failure;
+    bool is_refused = false; ///< the server does not take this kind of range
+};
+
+struct http_piece : http_progress {
+    http_attempt attempt;
+
+    void reset() noexcept { http_progress::operator=({}); }
+};
+
+enum class http_step { done, goes_on, failed };
+
+/// A request of a caller of which pieces are under way.
+struct http_open_request {
+    read_request given;
+    uint64_t next; ///< where the next piece begins
+    uint64_t end;
+    size_t under_way = 0;
+    optional<error> failure;
+
+    [[nodiscard]] bool is_issued() const noexcept { return failure || next == end; }
+};
+
+/// The attempts of one call. None is under way after it, whatever ends the call.
+class http_call {
+public:
+    explicit http_call(http_client& client) noexcept : client_(client) {}
+    http_call(const http_call&) = delete;
+    http_call& operator=(const http_call&) = delete;
+    ~http_call() {
+        client_.cancel(inbox_, [](const http_attempt&) { return true; });
+        while (inbox_.under_way != 0) {
+            static_cast<void>(client_.wait(inbox_));
+        }
+    }
+
+    [[nodiscard]] size_t under_way() const noexcept { return inbox_.under_way; }
+    result<void> submit(http_piece& piece) noexcept { return client_.submit(piece.attempt, inbox_); }
+    /// Which of `pieces` has news; one of them is under way.
+    template <class Pieces>
+    [[nodiscard]] http_piece& wait(const Pieces& pieces) noexcept {
+        const http_attempt* const ended = &client_.wait(inbox_);
+        return **std::find_if(pieces.begin(), pieces.end(), [&](const auto& each) { return &each->attempt == ended; });
+    }
+    /// Ends those of a request soon; wait() still gives them.
+    void cancel(const http_open_request& request, const vector<std::unique_ptr<http_piece>>& pieces) noexcept {
+        client_.cancel(inbox_, [&](const http_attempt& attempt) {
+            return std::any_of(pieces.begin(), pieces.end(), [&](const std::unique_ptr<http_piece>& each) {
+                return &each->attempt == &attempt && each->of == &request;
+            });
+        });
+    }
+
+private:
+    http_client& client_;
+    http_inbox inbox_;
+};
+
+// -- wording
+
+/// What is the matter with an attempt that ended without what was asked for.
+[[nodiscard]] ZTENSOR_COLD inline error describe_attempt(const http_piece& piece) {
+    const http_attempt& attempt = piece.attempt;
+    string more;
+    if (attempt.target != nullptr && piece.home != nullptr && attempt.target->host() != piece.home->host()) {
+        more += sentence(", at {} where it redirects to", {in_quotes(attempt.target->host())});
+    }
+    if (piece.tries != 0) {
+        more += sentence(", at try {}", {piece.tries + 1});
+    }
+    const auto io = [&](const char* pattern) { return fail(errc::io_error, pattern, {more}); };
+    const auto os = [&](const char* pattern, std::errc meaning) {
+        return io(pattern).because(std::make_error_code(meaning));
+    };
+    const unsigned status = attempt.head.status();
+    if (attempt.problem == http_problem::other_status) {
+        switch (status) {
+        case 401:
+        case 403:
+            return fail(errc::io_error,
+                        "the server refuses access (status {}): credentials are missing, wrong or expired{}",
+                        {status, more})
+                .because(std::make_error_code(std::errc::permission_denied));
+        case 404:
+        case 410:
+            return fail(errc::file_not_found, "the server has nothing at this URL (status {}){}", {status, more});
+        case 412:
+            return fail(errc::file_changed,
+                        "the file has changed since it was opened: it has another ETag (status 412){}", {more});
+        case 416:
+            return attempt.head.range() && piece.total && attempt.head.range()->total != *piece.total
+                       ? fail(errc::file_changed, "the file has become {} bytes large; it had {} (status 416){}",
+                              {attempt.head.range()->total, *piece.total, more})
+                       : io("the server refuses the range that was asked for (status 416){}");
+        default:
+            return fail(errc::io_error, "the server answers with status {}{}", {status, more});
+        }
+    }
+    switch (attempt.failure) {
+    case http_failure::none:
+    case http_failure::stopped:
+        break;
+    case http_failure::cancelled:
+        return fail(errc::cancelled, "reading was stopped");
+    case http_failure::out_of_memory:
+        return fail(errc::out_of_memory, "libcurl ran out of memory");
+    case http_failure::no_address:
+        return io("DNS has no address for the host{}");
+    case http_failure::no_connection:
+        return io("no connection to the host{}").because({attempt.os_error, std::system_category()});
+    case http_failure::handshake:
+        return fail(errc::io_error, "TLS can't be begun with the host ({}){}", {attempt.words, more});
+    case http_failure::certificate:
+        return fail(errc::io_error, "TLS: the host's certificate is not trusted ({}){}", {attempt.words, more});
+    case http_failure::no_tls:
+        return io("this libcurl can't speak HTTPS{}");
+    case http_failure::connect_timed_out:
+        return os("the host can't be reached in the time that http_options::connect_timeout() gives{}",
+                  std::errc::timed_out);
+    case http_failure::stalled:
+        return os("the server sends nothing for the time that http_options::stall_timeout() gives{}",
+                  std::errc::timed_out);
+    case http_failure::timed_out:
+        return os("a request takes more time than http_options::deadline() gives{}", std::errc::timed_out);
+    case http_failure::broken:
+        return os("the connection was reset or ended early{}", std::errc::connection_reset);
+    case http_failure::other:
+        return fail(errc::io_error, "libcurl: {}{}", {attempt.words, more});
+    }
+    switch (attempt.problem) {
+    case http_problem::whole_content:
+        return io(
+            "the server does not give ranges of the file: it answers with all of it (status 200 instead of 206){}");
+    case http_problem::encoded:
+        return io("the server compresses the file on the way, although it was told not to (Content-Encoding){}");
+    case http_problem::no_range:
+        return io("the server does not say which range it sends (Content-Range is absent or malformed){}");
+    case http_problem::other_range:
+        return io("the server sends another range than was asked for{}");
+    case http_problem::other_total:
+        return fail(errc::file_changed, "the file has become {} bytes large; it had {}{}",
+                    {attempt.head.range() ? attempt.head.range()->total : 0, piece.total.value_or(0), more});
+    case http_problem::other_tag:
+        return fail(errc::file_changed, "the file has changed since it was opened: it has another ETag{}", {more});
+    case http_problem::body_too_long:
+        return io("the server sends more bytes than the range has{}");
+    case http_problem::head_too_large:
+        return io("the header of the server's response is too large{}");
+    case http_problem::head_malformed:
+    case http_problem::no_response:
+        return io("what the server sends is no well-formed response of HTTP{}");
+    case http_problem::none:
+    case http_problem::other_status:
+        break;
+    }
+    return os("the server sends fewer bytes than the range has{}", std::errc::connection_reset);
+}
+
+// -- transfers
+
+/// Pieces of one file, and where it is: at the URL that was given, or that refresh() gave, or where redirects led.
+/// Members may be called from several threads at once.
+class http_transfers {
+public:
+    http_transfers(std::shared_ptr<http_client> client, std::shared_ptr<const http_settings> settings, http_url home)
+        : client_(std::move(client)), settings_(std::move(settings)), path_(home.shown()),
+          home_(std::make_shared<const http_url>(std::move(home))) {}
+
+    [[nodiscard]] const std::shared_ptr<http_client>& client() const noexcept { return client_; }
+    [[nodiscard]] const std::shared_ptr<const http_settings>& settings() const noexcept { return settings_; }
+    /// For messages.
+    [[nodiscard]] const string& path() const noexcept { return path_; }
+    [[nodiscard]] std::shared_ptr<const http_url> home() const {
+        const os_lock lock(mutex_);
+        return home_;
+    }
+    /// The server has been reached: if it can't be any more, that may pass.
+    void note_opened() noexcept { is_open_ = true; }
+
+    result<void> start(http_piece& piece, http_call& call) const {
+        piece.attempt.deadline = 0;
+        return send(piece, call);
+    }
+
+    /// What follows from how an attempt ended. `failed`: piece.failure says why.
+    http_step advance(http_piece& piece, http_call& call) const {
+        const http_attempt& attempt = piece.attempt;
+        if (attempt.is_pause && attempt.failure == http_failure::none) {
+            return again(piece, call);
+        }
+        if (!attempt.is_pause && attempt.head.is_complete() && attempt.head.range() &&
+            (attempt.problem == http_problem::none || attempt.problem == http_problem::body_too_long)) {
+            note_progress(piece);
+        }
+        if (attempt.problem == http_problem::none && !piece.is_suffix && !piece.may_be_short && attempt.received != 0 &&
+            piece.begin == piece.end) { // whatever happened to the connection afterwards
+            remember_location(piece);
+            return http_step::done;
+        }
+        if (attempt.is_pause || attempt.failure == http_failure::cancelled ||
+            attempt.failure == http_failure::out_of_memory || attempt.failure == http_failure::timed_out) {
+            return failed(piece);
+        }
+        if (attempt.problem == http_problem::other_status && attempt.head.is_complete()) {
+            return advance_by_status(piece, call);
+        }
+        switch (attempt.failure) {
+        case http_failure::none:
+        case http_failure::stopped:
+            if (attempt.problem == http_problem::none) { // fewer bytes than the range has
+                return repeat(piece, call, settings_->retries);
+            }
+            piece.is_refused = attempt.problem == http_problem::whole_content ||
+                               attempt.problem == http_problem::no_range ||
+                               attempt.problem == http_problem::other_range;
+            return failed(piece);
+        case http_failure::no_address:
+        case http_failure::no_connection:
+        case http_failure::handshake: // a mistake in the URL should not take a minute to be told
+            return repeat(piece, call, is_open_ ? settings_->retries : (std::min)(settings_->retries, 2u));
+        case http_failure::connect_timed_out:
+        case http_failure::stalled:
+        case http_failure::broken:
+            return repeat(piece, call, settings_->retries);
+        default:
+            return failed(piece);
+        }
+    }
+
+private:
+    /// The next request of a piece: to where a redirect has just led, else to where one led before, else to the URL.
+    result<void> send(http_piece& piece, http_call& call) const {
+        http_attempt& attempt = piece.attempt;
+        if (!piece.is_following) {
+            const os_lock lock(mutex_);
+            piece.home = home_;
+            piece.generation = generation_;
+            attempt.target = located_ != nullptr ? located_ : home_;
+        }
+        attempt.asked = {piece.begin, piece.end, piece.is_suffix, piece.may_be_short, piece.total, piece.tag};
+        attempt.to = piece.to;
+        attempt.is_pause = false;
+        attempt.not_before = 0;
+        http_fields fields;
+        fields.emplace_back("Range", piece.is_suffix ? sentence("bytes=-{}", {piece.end})
+                                                     : sentence("bytes={}-{}", {piece.begin, piece.end - 1}));
+        fields.emplace_back("Accept-Encoding", "identity");
+        if (is_strong_tag(piece.tag) && attempt.target->host() == piece.tag_host) {
+            fields.emplace_back("If-Match", piece.tag);
+        }
+        attempt.user.clear();
+        attempt.password.clear();
+        if (attempt.target->is_at_home_of(*piece.home)) { // nobody else sees credentials
+            attempt.user = piece.home->user();
+            attempt.password = piece.home->password();
+            fields.insert(fields.end(), settings_->headers.begin(), settings_->headers.end());
+            if (settings_->sign) {
+                ZTENSOR_TRY_ASSIGN(http_fields added, settings_->sign("GET", attempt.target->text(), fields));
+                ZTENSOR_TRY(check_fields(added));
+                std::move(added.begin(), added.end(), std::back_inserter(fields));
+            }
+        }
+        attempt.fields.clear();
+        for (const auto& [name, value] : fields) {
+            if (!attempt.fields.add(name, value)) {
+                return fail(errc::out_of_memory, "libcurl ran out of memory");
+            }
+        }
+        return call.submit(piece);
+    }
+
+    static void note_progress(http_piece& piece) {
+        const http_attempt& attempt = piece.attempt;
+        const http_content_range& range = *attempt.head.range();
+        piece.begin = range.begin + attempt.received;
+        piece.end = range.end;
+        piece.to += attempt.received;
+        piece.is_suffix = piece.may_be_short = false;
+        piece.total = range.total;
+        if (piece.tag.empty()) {
+            piece.tag = attempt.head.tag();
+            piece.tag_host = attempt.target->host();
+        }
+    }
+
+    http_step advance_by_status(http_piece& piece, http_call& call) const {
+        const http_response_head& head = piece.attempt.head;
+        switch (head.status()) {
+        case 301:
+        case 302:
+        case 303:
+        case 307:
+        case 308:
+            return follow(piece, call);
+        case 401:
+        case 403:
+        case 404:
+        case 410:
+            return recover(piece, call);
+        case 408:
+        case 429:
+        case 500:
+        case 502:
+        case 503:
+        case 504:
+            return repeat(piece, call, settings_->retries,
+                          parse_retry_after(head.retry_after(), static_cast<uint64_t>(std::time(nullptr))));
+        case 416:
+            if (piece.may_be_short && head.range() && head.range()->total == 0) { // a file without bytes
+                piece.total = 0;
+                return http_step::done;
+            }
+            break;
+        default:
+            break;
+        }
+        piece.is_refused = head.status() == 400 || head.status() == 405 || head.status() == 416 || head.status() == 501;
+        return failed(piece);
+    }
+
+    ZTENSOR_COLD static http_step failed(http_piece& piece) {
+        piece.failure = describe_attempt(piece);
+        return http_step::failed;
+    }
+    http_step again(http_piece& piece, http_call& call) const {
+        if (result<void> sent = send(piece, call); !sent) {
+            piece.failure = std::move(sent).error();
+            return http_step::failed;
+        }
+        return http_step::goes_on;
+    }
+
+    /// Where a redirect leads: to http or https alone, and never from https to http.
+    ZTENSOR_COLD http_step follow(http_piece& piece, http_call& call) const {
+        const std::shared_ptr<const http_url> from = piece.attempt.target;
+        const auto refuse = [&](const char* why) {
+            piece.failure =
+                fail(errc::io_error, "the URL redirects (status {}), and {}", {piece.attempt.head.status(), why});
+            return http_step::failed;
+        };
+        if (++piece.redirects > settings_->redirects) {
+            return refuse("more often than http_options::redirects() allows");
+        }
+        if (piece.attempt.head.location().empty()) {
+            return refuse("does not say where to");
+        }
+        result<http_url> to = from->resolve(piece.attempt.head.location());
+        if (!to) {
+            return refuse("to something else than a URL of http or https");
+        }
+        if (from->is_https() && !to->is_https()) {
+            return refuse("from https to http, which is not safe");
+        }
+        piece.attempt.target = std::make_shared<const http_url>(*std::move(to));
+        piece.is_following = true;
+        return again(piece, call);
+    }
+
+    /// The server refuses access, or has nothing there: where redirects led there, it may have expired, and what was
+    /// given may lead elsewhere; or what was given may have expired.
+    ZTENSOR_COLD http_step recover(http_piece& piece, http_call& call) const {
+        const unsigned status = piece.attempt.head.status();
+        const bool is_refused_access = status == 401 || status == 403;
+        const bool was_redirected = piece.attempt.target->text() != piece.home->text();
+        if (was_redirected && !std::exchange(piece.has_gone_back, true)) {
+            const os_lock lock(mutex_);
+            if (located_ != nullptr && located_->text() == piece.attempt.target->text()) {
+                located_ = nullptr;
+            }
+        } else if (is_refused_access && settings_->refresh && piece.refreshes++ < 2) {
+            if (result<void> is_new = refresh_home(piece); !is_new) {
+                piece.failure = std::move(is_new).error();
+                return http_step::failed;
+            }
+        } else {
+            return failed(piece);
+        }
+        piece.is_following = false;
+        piece.redirects = 0;
+        return again(piece, call);
+    }
+
+    /// Asks for a URL that has not expired, unless another thread has just done so.
+    result<void> refresh_home(const http_piece& piece) const {
+        const os_lock one_at_a_time(refreshing_);
+        {
+            const os_lock lock(mutex_);
+            if (generation_ != piece.generation) {
+                return {};
+            }
+        }
+        ZTENSOR_TRY_ASSIGN(const string text, settings_->refresh(path_));
+        ZTENSOR_TRY_ASSIGN(http_url made, http_url::parse(text));
+        auto home = std::make_shared<const http_url>(std::move(made));
+        const os_lock lock(mutex_);
+        home_ = std::move(home);
+        located_ = nullptr;
+        ++generation_;
+        return {};
+    }
+
+    void remember_location(const http_piece& piece) const {
+        if (piece.is_following) {
+            const os_lock lock(mutex_);
+            if (generation_ == piece.generation) {
+                located_ = piece.attempt.target;
+            }
+        }
+    }
+
+    /// Waits as long as the server says, and at least a random part of a time that doubles with each try; then goes on
+    /// with the bytes that are not here yet.
+    ZTENSOR_COLD http_step repeat(http_piece& piece, http_call& call, unsigned most_tries,
+                                  optional<uint64_t> wanted_seconds = std::nullopt) const {
+        http_attempt& attempt = piece.attempt;
+        if (piece.tries >= most_tries) {
+            return failed(piece);
+        }
+        uint64_t random = clock_ticks() + address_of(&piece) * 0x9e3779b97f4a7c15u;
+        random = (random ^ random >> 30) * 0xbf58476d1ce4e5b9u;
+        random = (random ^ random >> 27) * 0x94d049bb133111ebu;
+        const double part = static_cast<double>(random >> 11) * 0x1p-53;
+        const double wait = (std::max)(part * settings_->back_off_ms(piece.tries) / 1000,
+                                       wanted_seconds ? static_cast<double>(*wanted_seconds) : 0.0);
+        const double due = steady_seconds() + wait;
+        if (due >= attempt.deadline) { // waiting would be for nothing
+            return failed(piece);
+        }
+        ++piece.tries;
+        attempt.is_pause = true;
+        attempt.not_before = due;
+        if (result<void> sent = call.submit(piece); !sent) {
+            piece.failure = std::move(sent).error();
+            return http_step::failed;
+        }
+        return http_step::goes_on;
+    }
+
+    std::shared_ptr<http_client> client_;
+    std::shared_ptr<const http_settings> settings_;
+    string path_;
+    bool is_open_ = false;
+
+    mutable os_mutex refreshing_;
+    mutable os_mutex mutex_; ///< of what follows
+    mutable std::shared_ptr<const http_url> home_;
+    mutable std::shared_ptr<const http_url> located_; ///< where redirects led; null: nowhere else
+    mutable uint64_t generation_ = 0;                 ///< of `home_`
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
