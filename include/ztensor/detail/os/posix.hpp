@@ -149,20 +149,28 @@ inline bool posix_file_system(int file, long& kind) {
     kind = static_cast<long>(found.f_type);
     return outcome == 0;
 }
-/// The kinds of file systems, as statfs() numbers them, in which the first look at a page is a request to another
-/// machine or process.
-[[nodiscard]] inline bool is_remote_kind(uint32_t kind) noexcept {
+
+/// A file system in which the first look at a page is a request to another machine or process, by its kind.
+inline bool posix_is_remote(int file) {
     constexpr uint32_t nfs = 0x6969, smb = 0x517B, cifs = 0xFF534D42, smb2 = 0xFE534D42, fuse = 0x65735546,
                        lustre = 0x0BD00BD0, ceph = 0x00C36400, plan_9 = 0x01021997, afs = 0x5346414F,
-                       afs_kernel = 0x6B414653, gpfs = 0x47504653, beegfs = 0x19830326, gfs2 = 0x01161970,
-                       ocfs2 = 0x7461636F, coda = 0x73757245;
+                       afs_of_kernel = 0x6B414653, gpfs = 0x47504653, beegfs = 0x19830326, coda = 0x73757245;
+    long kind = 0;
+    if (!posix_file_system(file, kind)) {
+        return false;
+    }
     for (const uint32_t each :
-         {nfs, smb, cifs, smb2, fuse, lustre, ceph, plan_9, afs, afs_kernel, gpfs, beegfs, gfs2, ocfs2, coda}) {
-        if (kind == each) {
+         {nfs, smb, cifs, smb2, fuse, lustre, ceph, plan_9, afs, afs_of_kernel, gpfs, beegfs, coda}) {
+        if (static_cast<uint32_t>(kind) == each) {
             return true;
         }
     }
     return false;
+}
+#elif defined(__APPLE__) || defined(__FreeBSD__)
+inline bool posix_is_remote(int file) {
+    struct ::statfs found = {};
+    return ::fstatfs(file, &found) == 0 && (found.f_flags & MNT_LOCAL) == 0;
 }
 #endif
 static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on every host");
@@ -417,15 +425,9 @@ public:
         return ::fcntl(file, F_NOCACHE, 1) != -1;
     }
 #endif
-#if defined(__linux__)
+#if defined(__linux__) || defined(__APPLE__) || defined(__FreeBSD__)
     ZTENSOR_COLD bool is_remote(os_handle file) noexcept override {
-        long kind = 0;
-        return posix_file_system(file, kind) && is_remote_kind(static_cast<uint32_t>(kind));
-    }
-#elif defined(__APPLE__) || defined(__FreeBSD__)
-    ZTENSOR_COLD bool is_remote(os_handle file) noexcept override {
-        struct ::statfs found = {};
-        return ::fstatfs(file, &found) == 0 && (found.f_flags & MNT_LOCAL) == 0;
+        return posix_is_remote(file);
     }
 #endif
 
