@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Installs the rivals that can be had, builds and runs all benchmarks, and prints their tables: whole operations, opening
-# beside the reference and safetensors (as processes of their own, alternating with ours), kernels.
+# Installs the rivals that can be had, builds and runs all benchmarks, and prints their tables: whole operations, reading
+# where requests take time, opening beside the reference and safetensors (as processes of their own, alternating with
+# ours), kernels.
 # usage: tests/bench/run.sh [FOLDER [ROUNDS]]; FOLDER gets about 2 GB, on the disk that matters
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -24,6 +25,9 @@ mkdir -p "$folder"
 
 printf '\n== operations (files in the page cache, written by this library) ==\n\n'
 "$build/tests/bench/operations" "$folder" "$rounds"
+
+printf '\n== where requests take time ==\n\n'
+"$build/tests/bench/waiting" "$folder" "$rounds"
 
 printf '\n== opening, beside other processes ==\n\n'
 if CARGO_TARGET_DIR=$PWD/$build/peers cargo build --quiet --release --manifest-path tests/bench/peers/Cargo.toml; then
