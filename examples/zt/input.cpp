@@ -11,6 +11,9 @@
 #if defined(ZT_HAS_HDF5)
 #include <ztensor/hdf5.hpp>
 #endif
+#if defined(ZT_HAS_HTTP)
+#include <ztensor/http.hpp>
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -19,6 +22,13 @@
 #include <system_error>
 
 namespace zt {
+
+bool is_url(std::string_view path) {
+    const std::size_t end = path.find("://");
+    const auto is_letter = [](char each) { return (each >= 'a' && each <= 'z') || (each >= '0' && each <= '9'); };
+    return end != std::string_view::npos && end > 1 &&
+           std::all_of(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(end), is_letter);
+}
 
 namespace {
 
@@ -31,7 +41,16 @@ ztensor::read_options reading(const input_options& options) {
 }
 
 ztensor::result<ztensor::reader> opened(const std::string& path, const input_options& options) {
-    return wait_for("opening " + path, [&] { return ztensor::open_any(file_behind(path), reading(options)); });
+    return wait_for("opening " + path, [&]() -> ztensor::result<ztensor::reader> {
+        if (!is_url(path)) {
+            return ztensor::open_any(file_behind(path), reading(options));
+        }
+#if defined(ZT_HAS_HTTP)
+        return ztensor::open_url(path, reading(options));
+#else
+        throw content_error("this zt is built without libcurl, and can't read " + printable(path));
+#endif
+    });
 }
 
 } // namespace
@@ -42,6 +61,9 @@ void input_options::add_options(CLI::App& command) {
 
 void require_one_file(const std::string& path) {
     std::error_code unknown;
+    if (is_url(path)) {
+        return;
+    }
     const bool is_folder = std::filesystem::is_directory(path, unknown);
     if (is_folder || has_ending(path, ".json")) {
         throw content_error("this command takes one file, and " + printable(path) + " is " +
@@ -51,6 +73,10 @@ void require_one_file(const std::string& path) {
 
 void require_changeable(const std::string& path) {
     require_one_file(path);
+    if (is_url(path)) {
+        throw content_error("this command changes a file where it is, and " + printable(path) +
+                            " is on another machine");
+    }
     if (is_pipe(path)) {
         throw content_error("this command changes a file where it is, and " + printable(path) + " is a pipe");
     }

@@ -23,6 +23,9 @@ struct input_options {
     void add_options(CLI::App& command);
 };
 
+/// Whether it names a file on another machine, such as "https://host/model.zt".
+[[nodiscard]] bool is_url(std::string_view path);
+
 /// Of a command that is for one file: throws content_error if the path is that of a folder or an index of shards.
 void require_one_file(const std::string& path);
 
