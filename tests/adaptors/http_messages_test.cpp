@@ -48,10 +48,26 @@ TEST_CASE("Content-Range is read exactly, or not at all") {
     CHECK(parse_content_range("Bytes 0-0/1"));
     CHECK(parse_content_range("bytes */20")->total == 20);
     CHECK(parse_content_range("bytes 0-18446744073709551613/18446744073709551615"));
-    for (const char* const text :
-         {"", "bytes", "bytes ", "bytes 3-9", "bytes 3-9/*", "bytes */*", "bytes 9-3/20", "bytes 3-20/20", "bytes 3 -9/20",
-          "bytes  3-9/20", "bytes=3-9/20", "bytes 3-9/20 ", "bytes -9/20", "bytes 3-/20", "bytes +3-9/20", "items 3-9/20",
-          "bytes 3-9/18446744073709551616", "bytes 0x3-9/20", "bytes 3-9/2/0", "bytes 0-0/0"}) {
+    for (const char* const text : {"",
+                                   "bytes",
+                                   "bytes ",
+                                   "bytes 3-9",
+                                   "bytes 3-9/*",
+                                   "bytes */*",
+                                   "bytes 9-3/20",
+                                   "bytes 3-20/20",
+                                   "bytes 3 -9/20",
+                                   "bytes  3-9/20",
+                                   "bytes=3-9/20",
+                                   "bytes 3-9/20 ",
+                                   "bytes -9/20",
+                                   "bytes 3-/20",
+                                   "bytes +3-9/20",
+                                   "items 3-9/20",
+                                   "bytes 3-9/18446744073709551616",
+                                   "bytes 0x3-9/20",
+                                   "bytes 3-9/2/0",
+                                   "bytes 0-0/0"}) {
         CAPTURE(text);
         CHECK(!parse_content_range(text));
     }
@@ -72,8 +88,8 @@ TEST_CASE("Entity tags, status lines and times to wait") {
     CHECK(detail::parse_status_line("HTTP/1.1 206 Partial Content") == 206);
     CHECK(detail::parse_status_line("HTTP/2 206 ") == 206);
     CHECK(detail::parse_status_line("HTTP/2 206") == 206);
-    for (const char* const line : {"", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 2066", "HTTP/1.1 20x", "ICY 200 OK",
-                                   "HTTP/ 206", "HTTP/1.1  206", "HTTP/1.1 006", "HTTP/a 206"}) {
+    for (const char* const line : {"", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 2066", "HTTP/1.1 20x",
+                                   "ICY 200 OK", "HTTP/ 206", "HTTP/1.1  206", "HTTP/1.1 006", "HTTP/a 206"}) {
         CAPTURE(line);
         CHECK(detail::parse_status_line(line) == 0);
     }
@@ -82,9 +98,9 @@ TEST_CASE("Entity tags, status lines and times to wait") {
     CHECK(detail::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT") == std::uint64_t{784111777});
     CHECK(detail::parse_http_date("Tue, 29 Feb 2028 23:59:59 GMT") == std::uint64_t{1835481599});
     CHECK(detail::parse_http_date("Fri, 31 Dec 9999 23:59:59 GMT") == std::uint64_t{253402300799});
-    for (const char* const date : {"", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1969 08:49:37 GMT",
-                                   "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 32 Nov 1994 08:49:37 GMT",
-                                   "Sun, 06 Nov 1994 24:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT"}) {
+    for (const char* const date :
+         {"", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1969 08:49:37 GMT", "Sun, 06 Now 1994 08:49:37 GMT",
+          "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT"}) {
         CAPTURE(date);
         CHECK(!detail::parse_http_date(date));
     }
@@ -97,7 +113,8 @@ TEST_CASE("Entity tags, status lines and times to wait") {
 }
 
 TEST_CASE("A response is taken for exactly the range that was asked for") {
-    const http_response_head head = head_of({"HTTP/1.1 206 Partial Content", "ETag: \"a\"", "Content-Range: bytes 10-19/100"});
+    const http_response_head head =
+        head_of({"HTTP/1.1 206 Partial Content", "ETag: \"a\"", "Content-Range: bytes 10-19/100"});
     CHECK(range_of(10, 20).check(head) == http_problem::none);
     CHECK(range_of(10, 20, 100).check(head) == http_problem::none);
     CHECK(range_of(10, 21, 100).check(head) == http_problem::other_range);

@@ -53,7 +53,8 @@ std::filesystem::path folder() {
 /// Requests to one path of the server, of which no other test knows.
 class site {
 public:
-    explicit site(std::string plan = "-", std::string file = "noise.bin") : plan_(std::move(plan)), file_(std::move(file)) {
+    explicit site(std::string plan = "-", std::string file = "noise.bin")
+        : plan_(std::move(plan)), file_(std::move(file)) {
         static std::atomic<int> count{0};
         id_ = "site" + std::to_string(++count);
         if (!std::filesystem::exists(folder() / "noise.bin")) {
@@ -193,8 +194,8 @@ TEST_CASE("Ranges anywhere are read, those of both ends from memory") {
     const byte_vector& content = site::content();
     CHECK(source->size() == content.size());
     const std::pair<std::size_t, std::size_t> ranges[] = {
-        {0, 4096}, {100, 0}, {4095, 1}, {299'000, 1000}, {content.size(), 0}, {298'976, 1024},
-        {4095, 2}, {0, 300'000}, {100'000, 1}, {298'900, 1100}, {4096, 294'880}, {5000, 65'536}};
+        {0, 4096}, {100, 0},     {4095, 1},    {299'000, 1000}, {content.size(), 0}, {298'976, 1024},
+        {4095, 2}, {0, 300'000}, {100'000, 1}, {298'900, 1100}, {4096, 294'880},     {5000, 65'536}};
     for (const auto& [offset, length] : ranges) {
         CAPTURE(offset, length);
         byte_vector read(length + 2, std::byte{0xee});
@@ -359,10 +360,11 @@ TEST_CASE("Shards are found beside their root") {
         }
         std::filesystem::remove(folder() / "log" / from.path().substr(3, from.path().rfind('/') - 3));
     }
-    const auto by_name = quick().shard_url([&](std::string_view name, std::string_view digest) -> ztensor::result<std::string> {
-        CHECK(digest.substr(0, 5) == "xxh3:");
-        return site("-", "parts-" + std::string(name) + ".zt").url("localhost");
-    });
+    const auto by_name =
+        quick().shard_url([&](std::string_view name, std::string_view digest) -> ztensor::result<std::string> {
+            CHECK(digest.substr(0, 5) == "xxh3:");
+            return site("-", "parts-" + std::string(name) + ".zt").url("localhost");
+        });
     const auto named = open_url(from.url(), by_name);
     REQUIRE(named);
     CHECK(named->read<float>("b").value() == b);
@@ -413,10 +415,28 @@ TEST_CASE("A server of the world: nginx, by HTTP/1.1 and HTTP/2") {
 
 TEST_CASE("What is wrong for a while is asked for again, from the byte that was reached on") {
     const char* const plans[] = {
-        "cut@rest*3=1000", "cut@head*1=100", "cut@tail*2=100", "shorter@rest*3=5000", "shorter@tail*1=10",
-        "reset*2", "reset@rest*3=3000", "stall@rest*1=500", "status*1=408", "status@rest*1=429", "status*2=500",
-        "status*2=502", "status*2=503", "status@rest*4=504", "cut=30000", "early", "status@rest*1=503,retry=1",
-        "status@head*1=503,retry=date", "etag=", "etag=W%2F\"weak\"", "etag=odd", "delay=0.01",
+        "cut@rest*3=1000",
+        "cut@head*1=100",
+        "cut@tail*2=100",
+        "shorter@rest*3=5000",
+        "shorter@tail*1=10",
+        "reset*2",
+        "reset@rest*3=3000",
+        "stall@rest*1=500",
+        "status*1=408",
+        "status@rest*1=429",
+        "status*2=500",
+        "status*2=502",
+        "status*2=503",
+        "status@rest*4=504",
+        "cut=30000",
+        "early",
+        "status@rest*1=503,retry=1",
+        "status@head*1=503,retry=date",
+        "etag=",
+        "etag=W%2F\"weak\"",
+        "etag=odd",
+        "delay=0.01",
     };
     for (const std::string plan : plans) {
         CAPTURE(plan);
@@ -446,8 +466,8 @@ TEST_CASE("What is wrong for a while is asked for again, from the byte that was 
 }
 
 TEST_CASE("Ends that a server does not give by their length are asked for by their place") {
-    for (const char* const plan : {"status@tail=416", "status@tail=400", "status@tail=501", "whole@tail", "begin@tail=-1",
-                                   "norange@tail", "total@tail=1"}) {
+    for (const char* const plan : {"status@tail=416", "status@tail=400", "status@tail=501", "whole@tail",
+                                   "begin@tail=-1", "norange@tail", "total@tail=1"}) {
         CAPTURE(plan);
         const site from(plan);
         CHECK(fetch(from).value() == site::content());
@@ -474,7 +494,8 @@ TEST_CASE("What stays wrong is the error that says what it is") {
         {"total@head=1", errc::file_changed, "while it was opened"},
         {"norange@rest", errc::io_error, "Content-Range is absent or malformed"},
         {"range@rest=bytes%2065536-131071%2F*", errc::io_error, "Content-Range is absent or malformed"},
-        {"range@rest=bytes%2065536-99999999999999999999%2F300000", errc::io_error, "Content-Range is absent or malformed"},
+        {"range@rest=bytes%2065536-99999999999999999999%2F300000", errc::io_error,
+         "Content-Range is absent or malformed"},
         {"twice@rest", errc::io_error, "no well-formed response"},
         {"gzip@rest", errc::io_error, "compresses"},
         {"etag@rest=\"version-2\"", errc::file_changed, "another ETag (status 412)"},
@@ -543,8 +564,8 @@ TEST_CASE("Errors have the codes of the standard library that say most") {
 }
 
 TEST_CASE("What is no URL, and options outside their range, are the caller's mistakes") {
-    for (const char* const url : {"", "model.zt", "/a/b", "ftp://127.0.0.1/x", "file:///etc/passwd", "http://", "http:// a/",
-                                  "http://a/\r\nX: y", "https://[::1", "http://a:99999999/"}) {
+    for (const char* const url : {"", "model.zt", "/a/b", "ftp://127.0.0.1/x", "file:///etc/passwd", "http://",
+                                  "http:// a/", "http://a/\r\nX: y", "https://[::1", "http://a:99999999/"}) {
         CAPTURE(url);
         CHECK(refusal(http_source::open(url, quick())) == errc::invalid_argument);
     }
@@ -737,7 +758,8 @@ TEST_CASE("In a process that was forked off, reading fails, and the parent goes 
     if (!support::forks_beside_threads()) {
         return;
     }
-    auto source = std::make_unique<std::shared_ptr<const byte_source>>(http_source::open(site().url(), quick()).value());
+    auto source =
+        std::make_unique<std::shared_ptr<const byte_source>>(http_source::open(site().url(), quick()).value());
     CHECK(support::exit_code_of([&] {
               byte_vector bytes(1000);
               const auto read = (*source)->read_at(100'000, bytes);
@@ -753,7 +775,8 @@ TEST_CASE("In a process that was forked off, reading fails, and the parent goes 
 TEST_CASE("A source in static storage outlives main()") {
     static std::shared_ptr<const byte_source> last; // destroyed behind what libcurl's libraries do at exit
     const bool has_tls = !environment("ZTENSOR_HTTPS_PORT").empty();
-    last = (has_tls ? http_source::open(site().secure_url(), quick().insecure()) : http_source::open(site().url(), quick()))
+    last = (has_tls ? http_source::open(site().secure_url(), quick().insecure())
+                    : http_source::open(site().url(), quick()))
                .value();
     CHECK(read_all(*last).value() == site::content());
 }

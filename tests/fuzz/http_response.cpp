@@ -35,8 +35,7 @@ void check_range(const detail::http_content_range& range) {
     const bool is_unsatisfied = range.begin == 0 && range.end == 0;
     fuzzing::require(is_unsatisfied || (range.begin < range.end && range.end <= range.total),
                      "a range lies in what it is a part of");
-    const std::string place =
-        is_unsatisfied ? "*" : std::to_string(range.begin) + "-" + std::to_string(range.end - 1);
+    const std::string place = is_unsatisfied ? "*" : std::to_string(range.begin) + "-" + std::to_string(range.end - 1);
     const auto again = detail::parse_content_range("bytes " + place + "/" + std::to_string(range.total));
     fuzzing::require(again && again->begin == range.begin && again->end == range.end && again->total == range.total,
                      "a range that is written once more is the same");
@@ -105,7 +104,8 @@ void fuzzing::try_input(ztensor::bytes_view input) {
     check_values(text);
     const auto head = std::make_unique<detail::http_response_head>();
     read_head(text, *head);
-    fuzzing::require(head->status() == 0 || (head->status() >= 100 && head->status() <= 999), "a status has three digits");
+    fuzzing::require(head->status() == 0 || (head->status() >= 100 && head->status() <= 999),
+                     "a status has three digits");
     fuzzing::require(head->tag().empty() || detail::is_entity_tag(head->tag()), "a tag is one that can be sent back");
     fuzzing::require(head->range().has_value() <= head->has_range(), "a range stands there");
     if (head->range()) {
