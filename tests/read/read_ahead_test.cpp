@@ -38,14 +38,14 @@ using ztensor::read_request;
 using ztensor::result;
 using ztensor::span;
 
-constexpr std::size_t kib = 1024;
+constexpr std::size_t kibibyte = 1024;
 
 /// Notes what is asked for, and holds requests back until as many are under way as a test waits for.
-class counting_source : public support::remote_source {
+class waiting_source : public support::remote_source {
 public:
-    explicit counting_source(const bytes& content) : remote_source(content) {
-        best.request_bytes = 16 * kib;
-        best.gap_bytes = kib;
+    explicit waiting_source(const bytes& content) : remote_source(content) {
+        best.request_bytes = 16 * kibibyte;
+        best.gap_bytes = kibibyte;
         best.requests_in_flight = 8;
     }
 
@@ -73,6 +73,7 @@ public:
         }
 #if ZTENSOR_HAS_EXCEPTIONS
         if (offset <= throws_at && throws_at < offset + destination.size()) {
+            throws_at = throws_once ? support::largest : throws_at.load();
             throw std::runtime_error("no route to the store");
         }
 #endif
@@ -100,7 +101,8 @@ public:
     mutable std::size_t wanted_at_once = 0;
     std::chrono::microseconds delay{0};
     std::uint64_t fails_at = support::largest;
-    std::uint64_t throws_at = support::largest;
+    mutable std::atomic<std::uint64_t> throws_at{support::largest};
+    bool throws_once = false;
 
 private:
     mutable std::mutex mutex_;
@@ -108,18 +110,18 @@ private:
 };
 
 struct remote {
-    std::shared_ptr<counting_source> source;
+    std::shared_ptr<waiting_source> source;
     ztensor::reader file;
 };
 
 remote opened_far(const bytes& content, const ztensor::read_options& options = {}) {
-    auto source = std::make_shared<counting_source>(content);
+    auto source = std::make_shared<waiting_source>(content);
     ztensor::reader file = ztensor::reader::from_source(source, options).value();
     source->forget();
     return {std::move(source), std::move(file)};
 }
 
-std::vector<float> numbers(std::size_t count, float first = 0) {
+std::vector<float> floats_from(std::size_t count, float first = 0) {
     std::vector<float> made(count);
     for (std::size_t i = 0; i < count; ++i) {
         made[i] = first + static_cast<float>(i % 1000);
@@ -130,7 +132,7 @@ std::vector<float> numbers(std::size_t count, float first = 0) {
 /// One tensor "w" of `count` floats.
 bytes one_tensor(std::size_t count, const ztensor::store& how = {}) {
     ztensor::writer to = support::to_memory();
-    REQUIRE(to.add("w", {count}, numbers(count), how));
+    REQUIRE(to.add("w", {count}, floats_from(count), how));
     return support::finished(to);
 }
 
@@ -138,7 +140,7 @@ bytes one_tensor(std::size_t count, const ztensor::store& how = {}) {
 bytes many_tensors(std::size_t count, std::size_t floats, const ztensor::store& how = {}) {
     ztensor::writer to = support::to_memory();
     for (std::size_t i = 0; i < count; ++i) {
-        REQUIRE(to.add(std::to_string(i), {floats}, numbers(floats, static_cast<float>(i)), how));
+        REQUIRE(to.add(std::to_string(i), {floats}, floats_from(floats, static_cast<float>(i)), how));
     }
     return support::finished(to);
 }
@@ -159,13 +161,13 @@ result<void> load(const ztensor::reader& file, std::size_t count, std::size_t fl
         return done.error();
     }
     for (std::size_t i = 0; i < count; ++i) {
-        CHECK(loaded[i] == numbers(floats, static_cast<float>(i)));
+        CHECK(loaded[i] == floats_from(floats, static_cast<float>(i)));
     }
     return {};
 }
 
 /// Ends what waits for so many requests at once, which have to come or fail the test.
-void expect_at_once(counting_source& source, std::size_t count) {
+void expect_at_once(waiting_source& source, std::size_t count) {
     source.forget();
     source.wanted_at_once = count;
 }
@@ -173,7 +175,7 @@ void expect_at_once(counting_source& source, std::size_t count) {
 } // namespace
 
 TEST_CASE("both ends of a far file are asked for at once when it is opened, then its index, and nothing else") {
-    const auto source = std::make_shared<counting_source>(many_tensors(3, 64 * kib));
+    const auto source = std::make_shared<waiting_source>(many_tensors(3, 64 * kibibyte));
     source->wanted_at_once = 2;
     const result<ztensor::reader> file = ztensor::reader::from_source(source);
     REQUIRE(file);
@@ -182,7 +184,7 @@ TEST_CASE("both ends of a far file are asked for at once when it is opened, then
 }
 
 TEST_CASE("a far tensor is read by as many requests at once as its source likes, none larger than that likes") {
-    const std::size_t count = 256 * kib;
+    const std::size_t count = 256 * kibibyte;
     for (const bool has_digest : {false, true}) {
         CAPTURE(has_digest);
         const ztensor::store how = has_digest ? ztensor::store().digest(ztensor::digest::crc32c) : ztensor::store();
@@ -192,7 +194,7 @@ TEST_CASE("a far tensor is read by as many requests at once as its source likes,
             CAPTURE(verb);
             CHECK(away.source->most_at_once >= at_once);
             CHECK(std::all_of(away.source->requests.begin(), away.source->requests.end(),
-                              [](const auto& each) { return each.length <= 16 * kib; }));
+                              [](const auto& each) { return each.length <= 16 * kibibyte; }));
             std::uint64_t bytes = 0;
             for (const auto& each : away.source->requests) {
                 bytes += each.length;
@@ -201,13 +203,13 @@ TEST_CASE("a far tensor is read by as many requests at once as its source likes,
             expect_at_once(*away.source, 8);
         };
         expect_at_once(*away.source, 8);
-        CHECK(w.read<float>().value() == numbers(count));
+        CHECK(w.read<float>().value() == floats_from(count));
         check("read", 8);
         std::vector<float> into(count);
         REQUIRE(w.read_into(into));
-        CHECK(into == numbers(count));
+        CHECK(into == floats_from(count));
         check("read_into", 8);
-        CHECK(w.read_as<double>().value().back() == static_cast<double>(numbers(count).back()));
+        CHECK(w.read_as<double>().value().back() == static_cast<double>(floats_from(count).back()));
         check("read_as", 1);
         const auto all = ztensor::read_all(away.file);
         REQUIRE(all);
@@ -232,9 +234,9 @@ TEST_CASE("a far tensor is read by as many requests at once as its source likes,
 
 TEST_CASE("a plan has as many requests under way as its far source likes, small neighbours in one") {
     SECTION("large tensors") {
-        const remote away = opened_far(many_tensors(10, 64 * kib));
+        const remote away = opened_far(many_tensors(10, 64 * kibibyte));
         expect_at_once(*away.source, 8);
-        REQUIRE(load(away.file, 10, 64 * kib));
+        REQUIRE(load(away.file, 10, 64 * kibibyte));
         CHECK(away.source->most_at_once >= 8);
     }
     SECTION("small ones") {
@@ -245,17 +247,17 @@ TEST_CASE("a plan has as many requests under way as its far source likes, small 
         CHECK(away.source->requests.size() < 50); // of 1,000 tensors in 448 KiB
     }
     SECTION("compressed ones") {
-        const remote away = opened_far(many_tensors(40, 64 * kib, ztensor::store().zstd(1)));
-        REQUIRE(load(away.file, 40, 64 * kib));
-        const remote large = opened_far(one_tensor(4096 * kib, ztensor::store().zstd(1)));
-        std::vector<float> into(4096 * kib);
+        const remote away = opened_far(many_tensors(40, 64 * kibibyte, ztensor::store().zstd(1)));
+        REQUIRE(load(away.file, 40, 64 * kibibyte));
+        const remote large = opened_far(one_tensor(4096 * kibibyte, ztensor::store().zstd(1)));
+        std::vector<float> into(4096 * kibibyte);
         REQUIRE(ztensor::load_plan(large.file).add("w", into).run());
-        CHECK(into == numbers(4096 * kib));
+        CHECK(into == floats_from(4096 * kibibyte));
         CHECK(large.file["w"].read<float>().value() == into);
     }
     SECTION("converted ones") {
-        const remote away = opened_far(many_tensors(10, 64 * kib));
-        std::vector<double> into(64 * kib);
+        const remote away = opened_far(many_tensors(10, 64 * kibibyte));
+        std::vector<double> into(64 * kibibyte);
         expect_at_once(*away.source, 8);
         REQUIRE(ztensor::load_plan(away.file).add_as("7", into).run());
         CHECK(into[5] == 12.0);
@@ -265,17 +267,17 @@ TEST_CASE("a plan has as many requests under way as its far source likes, small 
 
 TEST_CASE("rows and slices of a far tensor are read by many requests at once, and near runs by one") {
     ztensor::writer to = support::to_memory();
-    REQUIRE(to.add("w", {1024, 1024}, numbers(std::size_t{1024} * 1024)));
+    REQUIRE(to.add("w", {1024, 1024}, floats_from(std::size_t{1024} * 1024)));
     const remote away = opened_far(support::finished(to));
     expect_at_once(*away.source, 8);
     const std::vector<float> column = away.file["w"].slice({{0, 1024}, {7, 9}}).read<float>().value();
     REQUIRE(column.size() == 2048);
-    const std::vector<float> all = numbers(std::size_t{1024} * 1024);
+    const std::vector<float> all = floats_from(std::size_t{1024} * 1024);
     for (std::size_t row = 0; row < 1024; ++row) {
         CHECK(column[2 * row] == all[1024 * row + 7]);
     }
     CHECK(away.source->most_at_once >= 8); // rows of 4 KiB are farther apart than gap_bytes
-    away.source->best.gap_bytes = 8 * kib;
+    away.source->best.gap_bytes = 8 * kibibyte;
     const ztensor::reader again = ztensor::reader::from_source(away.source).value();
     away.source->forget();
     CHECK(again["w"].slice({{0, 1024}, {7, 9}}).read<float>().value() == column);
@@ -286,41 +288,41 @@ TEST_CASE("rows and slices of a far tensor are read by many requests at once, an
 }
 
 TEST_CASE("with one thread, or a source that does not wait, only the caller reads") {
-    const bytes content = many_tensors(8, 64 * kib);
+    const bytes content = many_tensors(8, 64 * kibibyte);
     const bool by_source = GENERATE(true, false);
-    const auto source = std::make_shared<counting_source>(content);
+    const auto source = std::make_shared<waiting_source>(content);
     source->best.requests_in_flight = by_source ? 1 : 8;
     const auto options = by_source ? ztensor::read_options() : ztensor::read_options().threads(1);
     const ztensor::reader file = ztensor::reader::from_source(source, options).value();
-    REQUIRE(load(file, 8, 64 * kib, ztensor::load_options().threads(1)));
-    CHECK(file["3"].read<float>().value() == numbers(64 * kib, 3));
+    REQUIRE(load(file, 8, 64 * kibibyte, ztensor::load_options().threads(1)));
+    CHECK(file["3"].read<float>().value() == floats_from(64 * kibibyte, 3));
     CHECK(source->is_only_this_thread());
     CHECK(source->most_at_once == 1);
 }
 
 TEST_CASE("a plan on one thread starts none, of a far source either") {
-    const remote away = opened_far(many_tensors(8, 64 * kib));
-    REQUIRE(load(away.file, 8, 64 * kib, ztensor::load_options().threads(1)));
+    const remote away = opened_far(many_tensors(8, 64 * kibibyte));
+    REQUIRE(load(away.file, 8, 64 * kibibyte, ztensor::load_options().threads(1)));
     CHECK(away.source->is_only_this_thread());
 }
 
 TEST_CASE("what a far source fails with is told once, of the tensor that it is of") {
-    const remote away = opened_far(many_tensors(10, 64 * kib));
-    away.source->fails_at = away.file["4"].data().value().offset() + 100 * kib;
-    const result<void> loaded = load(away.file, 10, 64 * kib);
+    const remote away = opened_far(many_tensors(10, 64 * kibibyte));
+    away.source->fails_at = away.file["4"].data().value().offset() + 100 * kibibyte;
+    const result<void> loaded = load(away.file, 10, 64 * kibibyte);
     REQUIRE_FALSE(loaded);
     CHECK(loaded.error().code() == errc::io_error);
     CHECK(loaded.error().object() == "4");
     CHECK(away.file["4"].read<float>().error().code() == errc::io_error);
-    CHECK(away.file["5"].read<float>().value() == numbers(64 * kib, 5));
+    CHECK(away.file["5"].read<float>().value() == floats_from(64 * kibibyte, 5));
     away.source->fails_at = support::largest;
-    CHECK(load(away.file, 10, 64 * kib));
+    CHECK(load(away.file, 10, 64 * kibibyte));
 }
 
 TEST_CASE("a far source that fails when the file is opened says so") {
     const bytes content = many_tensors(2, 100);
     for (const std::uint64_t place : {std::uint64_t{0}, std::uint64_t{content.size() - 1}}) {
-        const auto source = std::make_shared<counting_source>(content);
+        const auto source = std::make_shared<waiting_source>(content);
         source->fails_at = place;
         const result<ztensor::reader> file = ztensor::reader::from_source(source);
         REQUIRE_FALSE(file);
@@ -332,21 +334,29 @@ TEST_CASE("a far source that fails when the file is opened says so") {
 
 #if ZTENSOR_HAS_EXCEPTIONS
 TEST_CASE("what a far source throws reaches the caller, and the file can be read afterwards") {
-    const remote away = opened_far(many_tensors(10, 64 * kib));
-    away.source->throws_at = away.file["4"].data().value().offset() + 100 * kib;
-    CHECK_THROWS_AS(static_cast<void>(load(away.file, 10, 64 * kib)), std::runtime_error);
+    const remote away = opened_far(many_tensors(10, 64 * kibibyte));
+    away.source->throws_at = away.file["4"].data().value().offset() + 100 * kibibyte;
+    CHECK_THROWS_AS(static_cast<void>(load(away.file, 10, 64 * kibibyte)), std::runtime_error);
     CHECK_THROWS_AS(static_cast<void>(away.file["4"].read<float>()), std::runtime_error);
     away.source->throws_at = support::largest;
-    CHECK(load(away.file, 10, 64 * kib));
+    CHECK(load(away.file, 10, 64 * kibibyte));
+}
+
+TEST_CASE("what a far source throws once is not asked for again") {
+    const remote away = opened_far(many_tensors(10, 64 * kibibyte));
+    away.source->throws_at = away.file["4"].data().value().offset() + 100 * kibibyte;
+    away.source->throws_once = true;
+    CHECK_THROWS_AS(static_cast<void>(load(away.file, 10, 64 * kibibyte)), std::runtime_error);
+    CHECK(load(away.file, 10, 64 * kibibyte));
 }
 #endif
 
 TEST_CASE("a plan over a far source stops when it is cancelled") {
-    const remote away = opened_far(many_tensors(100, 64 * kib));
+    const remote away = opened_far(many_tensors(100, 64 * kibibyte));
     away.source->delay = std::chrono::milliseconds(1);
     int calls = 0;
     const auto stop = [&](const ztensor::load_progress&) { return ++calls < 2; };
-    const result<void> loaded = load(away.file, 100, 64 * kib, ztensor::load_options().progress(stop));
+    const result<void> loaded = load(away.file, 100, 64 * kibibyte, ztensor::load_options().progress(stop));
     REQUIRE_FALSE(loaded);
     CHECK(loaded.error().code() == errc::cancelled);
     CHECK(away.source->under_way == 0);
@@ -354,7 +364,7 @@ TEST_CASE("a plan over a far source stops when it is cancelled") {
 }
 
 TEST_CASE("no more is fetched ahead than the requests under way may hold") {
-    const remote away = opened_far(one_tensor(1024 * kib));
+    const remote away = opened_far(one_tensor(1024 * kibibyte));
     const std::uint64_t begin = away.file["w"].data().value().offset();
     auto pieces = ztensor::component_pieces::open(away.file["w"].data().value()).value();
     REQUIRE(pieces.next());
@@ -363,12 +373,12 @@ TEST_CASE("no more is fetched ahead than the requests under way may hold") {
     for (const auto& each : away.source->requests) {
         farthest = std::max(farthest, each.offset + each.length - begin);
     }
-    const std::uint64_t given = kib * kib; // the first piece
-    CHECK(farthest <= given + 8 * 16 * kib + 16 * kib);
+    const std::uint64_t given = kibibyte * kibibyte; // the first piece
+    CHECK(farthest <= given + 8 * 16 * kibibyte + 16 * kibibyte);
 }
 
 TEST_CASE("far sources are read right by executors that come late, at once, or never") {
-    const bytes content = many_tensors(20, 16 * kib, ztensor::store().digest(ztensor::digest::sha256));
+    const bytes content = many_tensors(20, 16 * kibibyte, ztensor::store().digest(ztensor::digest::sha256));
     support::late_executor late;
     support::prompt_executor prompt;
     support::late_executor never;
@@ -378,8 +388,8 @@ TEST_CASE("far sources are read right by executors that come late, at once, or n
           static_cast<ztensor::executor*>(&never)}) {
         const support::used_executor used(each);
         const remote away = opened_far(content);
-        CHECK(load(away.file, 20, 16 * kib));
-        CHECK(away.file["3"].read<float>().value() == numbers(16 * kib, 3));
+        CHECK(load(away.file, 20, 16 * kibibyte));
+        CHECK(away.file["3"].read<float>().value() == floats_from(16 * kibibyte, 3));
         CHECK(away.file.verify().value().verified == 20);
         late.run_all();
     }
@@ -388,13 +398,11 @@ TEST_CASE("far sources are read right by executors that come late, at once, or n
 namespace {
 
 /// Takes several requests, and completes them from the last to the first, on a thread of its own.
-class many_source final : public counting_source {
+class many_source final : public waiting_source {
 public:
     enum class habit { right, loses_one, fails_one };
 
-    many_source(const bytes& content, habit does) : counting_source(content), does_(does) {
-        best.requests_per_call = 8;
-    }
+    many_source(const bytes& content, habit does) : waiting_source(content), does_(does) { best.requests_per_call = 8; }
 
     void read_many(ztensor::read_requests& wanted) const override {
         ++calls;
@@ -434,13 +442,13 @@ private:
 
 TEST_CASE("a source takes its requests by itself, in any order, and what it loses is asked for again") {
     using habit = many_source::habit;
-    const bytes content = many_tensors(10, 64 * kib);
+    const bytes content = many_tensors(10, 64 * kibibyte);
     for (const habit does : {habit::right, habit::loses_one, habit::fails_one}) {
         const auto source = std::make_shared<many_source>(content, does);
         const ztensor::reader file = ztensor::reader::from_source(source).value();
         source->taken_count = 0;
         source->delay = std::chrono::milliseconds(1); // so that its thread comes in time
-        const result<void> loaded = load(file, 10, 64 * kib);
+        const result<void> loaded = load(file, 10, 64 * kibibyte);
         if (does == habit::fails_one) {
             REQUIRE_FALSE(loaded);
             CHECK(loaded.error().code() == errc::file_changed);
@@ -456,12 +464,12 @@ TEST_CASE("a forked child reads from a far source what its parent was reading ah
     if (!support::forks_beside_allocating_threads()) {
         return;
     }
-    const remote away = opened_far(one_tensor(1024 * kib));
+    const remote away = opened_far(one_tensor(1024 * kibibyte));
     auto pieces = ztensor::component_pieces::open(away.file["w"].data().value()).value();
     REQUIRE(pieces.next());
     CHECK(support::exit_code_of([&] {
               const auto again = away.file["w"].rows(0, 1000).read<float>();
-              return again && *again == numbers(1000) ? 0 : 1;
+              return again && *again == floats_from(1000) ? 0 : 1;
           }) == 0);
 }
 #endif

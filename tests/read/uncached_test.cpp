@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, std::vector<std::byte>>> content_of(const rea
     return all;
 }
 
-std::vector<float> numbers(std::size_t count) {
+std::vector<float> rising_floats(std::size_t count) {
     std::vector<float> made(count);
     std::iota(made.begin(), made.end(), 0.0f);
     return made;
@@ -61,7 +61,7 @@ void write_odd(const std::filesystem::path& path) {
     ztensor::writer to = ztensor::writer::create(path).value();
     for (std::size_t i = 0; i < 40; ++i) {
         const std::size_t count = i * i * 377 + i;
-        REQUIRE(to.add(std::to_string(i), {count}, numbers(count)));
+        REQUIRE(to.add(std::to_string(i), {count}, rising_floats(count)));
     }
     REQUIRE(to.finish());
 }
@@ -80,7 +80,7 @@ void check_plan(const reader& file) {
     }
     REQUIRE(plan.run());
     for (const std::vector<float>& each : loaded) {
-        CHECK(each == numbers(each.size()));
+        CHECK(each == rising_floats(each.size()));
     }
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("a file that becomes shorter while it is read past the cache is one th
     const reader file = reader::open(directory / "odd.zt", read_options().direct()).value();
     std::filesystem::resize_file(directory / "odd.zt", 100000);
     CHECK(file["39"].read<float>().error().code() == errc::file_changed);
-    CHECK(file["5"].read<float>().value() == numbers(25 * 377 + 5));
+    CHECK(file["5"].read<float>().value() == rising_floats(25 * 377 + 5));
 }
 
 TEST_CASE("a file on another machine is not mapped unless that is asked for, and read by many requests at once") {
@@ -176,7 +176,7 @@ TEST_CASE("reading past the cache leaves it empty, and reading with drop_behind(
     const temp_dir directory;
     const std::filesystem::path path = directory / "large.zt";
     ztensor::writer to = ztensor::writer::create(path).value();
-    REQUIRE(to.add("w", {std::size_t{4} << 20}, numbers(std::size_t{4} << 20)));
+    REQUIRE(to.add("w", {std::size_t{4} << 20}, rising_floats(std::size_t{4} << 20)));
     REQUIRE(to.finish());
     if (!forget(path)) {
         WARN("skipped: the file system of the tests' folder keeps its files in memory");
@@ -185,7 +185,7 @@ TEST_CASE("reading past the cache leaves it empty, and reading with drop_behind(
     for (const bool is_direct : {true, false}) {
         const read_options options = is_direct ? read_options().direct() : read_options().drop_behind();
         const reader file = reader::open(path, options).value();
-        CHECK(file["w"].read<float>().value() == numbers(std::size_t{4} << 20));
+        CHECK(file["w"].read<float>().value() == rising_floats(std::size_t{4} << 20));
         std::vector<float> planned(std::size_t{4} << 20);
         REQUIRE(ztensor::load_plan(file).add("w", planned).run());
         CHECK(cached_pages(path) < 1024); // of 4,096; what is read ahead by the system comes again

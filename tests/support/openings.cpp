@@ -17,10 +17,11 @@ std::vector<opening> open_every_way(const bytes& content, const temp_dir& direct
     const std::filesystem::path path = directory / "file.zt";
     write_file(path, content);
     std::vector<opening> all;
-    all.push_back({"memory", false, open_bytes(content, options)});
-    all.push_back({"mapped", true, reader::open(path, ztensor::read_options(options).mode(io_mode::mapped))});
-    all.push_back({"positional", true, reader::open(path, ztensor::read_options(options).mode(io_mode::positional))});
-    all.push_back({"far", false, reader::from_source(std::make_shared<remote_source>(content), options)});
+    all.push_back({"memory", false, true, open_bytes(content, options)});
+    all.push_back({"mapped", true, true, reader::open(path, ztensor::read_options(options).mode(io_mode::mapped))});
+    all.push_back(
+        {"positional", true, false, reader::open(path, ztensor::read_options(options).mode(io_mode::positional))});
+    all.push_back({"far", false, false, reader::from_source(std::make_shared<remote_source>(content), options)});
     return all;
 }
 

@@ -23,7 +23,8 @@ namespace support {
 
 struct opening {
     const char* way;
-    bool is_path; ///< opened by its path, not from memory
+    bool is_path;   ///< opened by its path, not from memory
+    bool is_mapped; ///< can be viewed
     ztensor::result<ztensor::reader> file;
 };
 

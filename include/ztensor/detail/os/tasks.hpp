@@ -189,10 +189,14 @@ public:
 #endif
     }
     /// After all have returned.
-    void rethrow() const {
+    void rethrow() const { rethrow(kept_); }
+    /// The same, to be thrown later.
+    [[nodiscard]] const std::exception_ptr& kept() const noexcept { return kept_; }
+    /// Nothing if it is null.
+    static void rethrow([[maybe_unused]] const std::exception_ptr& kept) {
 #if ZTENSOR_HAS_EXCEPTIONS
-        if (kept_) {
-            std::rethrow_exception(kept_);
+        if (kept) {
+            std::rethrow_exception(kept);
         }
 #endif
     }

@@ -10,6 +10,7 @@
 #include <ztensor/io.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace ztensor {
@@ -33,7 +34,8 @@ struct announced_piece {
     uint64_t unread_bytes = 0;
     size_t readers = 0; ///< that are copying from it
     progress state = progress::queued;
-    result<void> outcome; ///< of what failed
+    result<void> outcome;      ///< of what failed
+    std::exception_ptr thrown; ///< or what the source threw
 
     [[nodiscard]] uint64_t size() const noexcept { return end - begin; }
     [[nodiscard]] bool is_queued() const noexcept { return state == progress::queued; }

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -56,7 +57,7 @@ private:
     [[nodiscard]] announced_piece* next_queued() noexcept { return is_cancelled_ ? nullptr : pieces_.next_queued(); }
     [[nodiscard]] bool start(announced_piece& piece) noexcept;
     void finish(announced_piece& piece, result<void> outcome) noexcept;
-    void abandon(announced_piece& piece) noexcept;
+    void abandon(announced_piece& piece, const std::exception_ptr& thrown) noexcept;
     result<size_t> take(announced_piece& piece, uint64_t offset, span<byte> destination);
     [[nodiscard]] size_t useful_calls() noexcept;
     void spawn() noexcept;
@@ -152,15 +153,16 @@ private:
 
 // -- calls of the source
 
-/// What one call of the source's read_many() reads. What it leaves incomplete, as by an exception, is up to its
-/// readers.
+/// What one call of the source's read_many() reads.
 class announcement::call final : public read_requests {
 public:
     explicit call(announcement& of) noexcept : of_(of) {}
-    ~call() {
+
+    /// Afterwards. What the source left incomplete its readers ask for themselves, unless it threw.
+    void end(const std::exception_ptr& thrown) noexcept {
         const os_lock lock(of_.source_.mutex_);
         for (announced_piece* const left : mine_) {
-            of_.abandon(*left);
+            of_.abandon(*left, thrown);
         }
     }
 
@@ -211,7 +213,7 @@ public:
         if (outcome_) {
             of_.finish(piece_, *std::move(outcome_));
         } else {
-            of_.abandon(piece_);
+            of_.abandon(piece_, {}); // and this reader meets what the source throws
         }
     }
     void operator()() { outcome_.emplace(of_.source_.from_->read_at(piece_.begin, piece_.place)); }
@@ -278,10 +280,11 @@ inline void announcement::finish(announced_piece& piece, result<void> outcome) n
     source_.changed_.notify_all();
 }
 
-/// The source did not say what became of the piece: its reader asks again, and meets what the source throws.
-inline void announcement::abandon(announced_piece& piece) noexcept {
+/// The source did not say what became of the piece: its reader asks again, or meets what the source threw.
+inline void announcement::abandon(announced_piece& piece, const std::exception_ptr& thrown) noexcept {
     --under_way_;
-    piece.state = progress::queued;
+    piece.state = thrown ? progress::failed : progress::queued;
+    piece.thrown = thrown;
     is_cancelled_ = true;
     source_.changed_.notify_all();
 }
@@ -298,6 +301,7 @@ ZTENSOR_COLD inline result<size_t> announcement::take(announced_piece& piece, ui
     }
     if (piece.state == progress::failed) {
         piece.state = progress::spent;
+        first_exception::rethrow(piece.thrown);
         return std::move(piece.outcome).error();
     }
     if (piece.state == progress::spent) {
@@ -357,20 +361,17 @@ ZTENSOR_COLD inline void announcement::spawn() noexcept {
     }
 }
 
-/// What a thread of the executor does. What the source throws its reader meets when it asks for the same.
+/// What a thread of the executor does.
 ZTENSOR_COLD inline void announcement::fetch() noexcept {
     const at_work here;
     for (bool goes_on = true; goes_on;) {
-        bool took_any = false;
-        first_exception ignored;
-        auto read = [&] {
-            call requests(*this);
-            source_.from_->read_many(requests);
-            took_any = requests.took_any();
-        };
-        ignored.guard(read);
+        call requests(*this);
+        first_exception failure;
+        auto read = [&] { source_.from_->read_many(requests); };
+        failure.guard(read);
+        requests.end(failure.kept());
         const os_lock lock(source_.mutex_);
-        goes_on = took_any && next_queued() != nullptr;
+        goes_on = requests.took_any() && next_queued() != nullptr;
         calls_ -= goes_on ? 0 : 1;
     }
 }
