@@ -409,7 +409,8 @@ void use_executor(executor* mine) noexcept;
 
 /// At most so many threads, the caller's included, work for one call on the library's own pool, whatever is asked for:
 /// with 1 it starts none. 0, as at first: as many as the call asks for, and as many as the host runs at once where it
-/// does not say. Threads that run already are kept, asleep.
+/// does not say. Threads that wait for a source whose requests take time count as well. Threads that run already are
+/// kept, asleep.
 void limit_pool(unsigned threads) noexcept;
 
 namespace detail {

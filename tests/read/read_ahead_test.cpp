@@ -306,6 +306,21 @@ TEST_CASE("a plan on one thread starts none, of a far source either") {
     CHECK(away.source->is_only_this_thread());
 }
 
+TEST_CASE("a far source gets no more requests at once than the pool may have threads") {
+    struct limited_pool {
+        limited_pool() { ztensor::limit_pool(3); }
+        ~limited_pool() { ztensor::limit_pool(0); }
+    } const limited;
+    const remote away = opened_far(many_tensors(8, 64 * kibibyte));
+    away.source->delay = std::chrono::milliseconds(1);
+    REQUIRE(load(away.file, 8, 64 * kibibyte));
+    CHECK(away.source->most_at_once <= 5); // two that fetch, and three that work and may ask for what they wait for
+    ztensor::limit_pool(1);
+    const remote alone = opened_far(many_tensors(8, 64 * kibibyte));
+    REQUIRE(load(alone.file, 8, 64 * kibibyte));
+    CHECK(alone.source->is_only_this_thread());
+}
+
 TEST_CASE("what a far source fails with is told once, of the tensor that it is of") {
     const remote away = opened_far(many_tensors(10, 64 * kibibyte));
     away.source->fails_at = away.file["4"].data().value().offset() + 100 * kibibyte;

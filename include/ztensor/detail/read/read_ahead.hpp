@@ -334,12 +334,13 @@ ZTENSOR_COLD inline result<void> announcement::read_placed(uint64_t offset, span
     return {};
 }
 
-/// How many calls of read_many() there should be for what can be asked for at present.
+/// How many calls of read_many() there should be for what can be asked for at present, within what limit_pool() allows.
 inline size_t announcement::useful_calls() noexcept {
     const size_t startable = is_cancelled_ ? 0 : pieces_.count_startable();
     const read_preferences& best = source_.preferences_;
     const size_t at_once = (std::min)(under_way_ + startable, size_t{best.requests_in_flight});
-    return startable == 0 ? 0 : (at_once + best.requests_per_call - 1) / best.requests_per_call;
+    const size_t calls = startable == 0 ? 0 : (at_once + best.requests_per_call - 1) / best.requests_per_call;
+    return threads_for(static_cast<unsigned>(calls) + 1) - 1; // the caller is one
 }
 
 /// Asks for threads that fetch, as many as are useful.
