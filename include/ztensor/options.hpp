@@ -92,7 +92,8 @@ struct read_options {
     read_options& verify_digests(bool value) noexcept { return verify_digests_ = value, *this; }
     /// Threads that one call may read and decode a tensor on, the caller's included; 0, as many as the host runs at
     /// once. Only compressed data of half a MiB or more takes more than one, and what is read as it is into new memory
-    /// of 8 MiB or more, whose pages a second one asks the system for. Threads that wait for a byte source whose
+    /// of 8 MiB or more, whose pages a second one asks the system for; what is as large and not in the system's cache is
+    /// read by 16, however many are asked for. Threads that wait for a byte source whose
     /// requests take time are not counted: see byte_source::preferences(). With 1 none is ever started.
     read_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
     /// Bytes of the index, 1 GiB unless lowered: it is copied into memory and parsed. Larger values count as 1 GiB; of
@@ -340,8 +341,8 @@ private:
 
 /// Options of load_plan::run() and read_all().
 struct load_options {
-    /// Threads that read and decode, the caller's included; 0, as many as the host runs at once. With 1 none is
-    /// started. Threads that only wait for a byte source whose requests take time are not counted: how many there are
+    /// Threads that read and decode, the caller's included; 0, as many as the host runs at once, and 16 if the tensors
+    /// are large and not in the system's cache. With 1 none is started. Threads that only wait for a byte source whose requests take time are not counted: how many there are
     /// says byte_source::preferences().
     load_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
     /// Called on the thread that runs the plan and on no other, each time that it has brought some bytes to their place

@@ -18,8 +18,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -121,6 +125,66 @@ TEST_CASE("a file that becomes shorter while it is read past the cache is one th
     std::filesystem::resize_file(directory / "odd.zt", 100000);
     CHECK(file["39"].read<float>().error().code() == errc::file_changed);
     CHECK(file["5"].read<float>().value() == rising_floats(25 * 377 + 5));
+}
+
+namespace {
+
+/// A file system whose files are never in the cache, and that fails at some byte.
+class cold_os final : public support::faulty_os {
+public:
+    [[nodiscard]] bool is_uncached(ztensor::detail::os_handle, std::uint64_t) noexcept override { return is_cold; }
+    ztensor::detail::os_answer<std::size_t> read(ztensor::detail::os_handle file, std::uint64_t offset,
+                                                 ztensor::span<std::byte> to) override {
+        const std::lock_guard<std::mutex> lock(mutex_); // the double itself is for one thread
+        threads.insert(std::this_thread::get_id());
+        if (offset <= fails_at && fails_at < offset + to.size()) {
+            return {0, std::make_error_code(std::errc::io_error)};
+        }
+        return faulty_os::read(file, offset, to);
+    }
+
+    bool is_cold = true;
+    std::uint64_t fails_at = support::largest;
+    std::set<std::thread::id> threads;
+
+private:
+    std::mutex mutex_;
+};
+
+} // namespace
+
+TEST_CASE("large tensors that the cache has lost are read by many threads at once, and others as before") {
+    const temp_dir directory;
+    constexpr std::size_t count = std::size_t{8} << 20;
+    for (const ztensor::digest digest : {ztensor::digest::none, ztensor::digest::sha256}) {
+        const std::filesystem::path path = directory / "cold.zt";
+        ztensor::writer to = ztensor::writer::create(path).value();
+        REQUIRE(to.add("w", {count}, rising_floats(count), ztensor::store().digest(digest)));
+        REQUIRE(to.finish());
+        cold_os os;
+        for (const bool is_cold : {true, false}) {
+            os.is_cold = is_cold;
+            const auto source = ztensor::detail::open_source(path, read_options(), os).value();
+            const reader file = reader::from_source(source).value();
+            os.threads.clear();
+            CHECK(file["w"].read<float>().value() == rising_floats(count));
+            CHECK((os.threads.size() > 1) == is_cold);
+            os.threads.clear();
+            std::vector<float> loaded(count);
+            REQUIRE(ztensor::load_plan(file).add("w", loaded).run());
+            CHECK(loaded == rising_floats(count));
+            const reader alone = reader::from_source(source, read_options().threads(1)).value();
+            os.threads.clear();
+            CHECK(alone["w"].read<float>().value() == loaded);
+            CHECK(os.threads.size() == 1);
+        }
+        os.is_cold = true;
+        const reader file = reader::from_source(ztensor::detail::open_source(path, read_options(), os).value()).value();
+        os.fails_at = file["w"].data().value().offset() + 20000000;
+        const auto failed = file["w"].read<float>();
+        REQUIRE_FALSE(failed);
+        CHECK(failed.error().code() == errc::io_error);
+    }
 }
 
 TEST_CASE("a file on another machine is not mapped unless that is asked for, and read by many requests at once") {

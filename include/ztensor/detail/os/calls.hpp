@@ -94,6 +94,8 @@ public:
     virtual void unmap(bytes_view mapped) noexcept = 0;
     /// A hint: bytes of the file, of which at least one, will be read soon, or not soon again.
     virtual void advise(os_handle /*file*/, uint64_t /*offset*/, uint64_t /*length*/, bool /*is_wanted*/) noexcept {}
+    /// The byte at `offset` would have to be fetched from the disk. False where the system does not tell.
+    virtual bool is_uncached(os_handle /*file*/, uint64_t /*offset*/) noexcept { return false; }
     /// From now on reads go past the system's cache: they, and their memory, must then begin and end at multiples of
     /// pages. False where the file system can't.
     virtual bool read_uncached(os_handle /*file*/) noexcept { return false; }

@@ -169,6 +169,15 @@ public:
 
     /// From now on reads go past the system's cache, if the file system can.
     void read_uncached() noexcept { is_uncached_ = os_->read_uncached(handle_); }
+    /// Most of that range would have to be fetched from the disk, as far as some of its bytes tell.
+    [[nodiscard]] ZTENSOR_COLD bool is_cold(uint64_t offset, uint64_t length) const noexcept {
+        constexpr uint64_t looks = 8;
+        unsigned uncached = 0;
+        for (uint64_t i = 0; i < looks; ++i) {
+            uncached += os_->is_uncached(handle_, offset + length / looks * i) ? 1u : 0u;
+        }
+        return uncached > looks / 2;
+    }
     /// It lies on a file system over a network, or one that another process serves.
     [[nodiscard]] bool is_remote() const noexcept { return os_->is_remote(handle_); }
 

@@ -29,6 +29,8 @@
 #include <sys/mman.h>
 #endif
 #if defined(__linux__)
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #elif defined(__APPLE__)
@@ -137,6 +139,22 @@ inline int posix_reserve(int file, posix_offset offset, posix_offset size) {
 }
 #endif
 #if defined(__linux__)
+/// Whether the byte at `offset` is not in the cache: a read that must not wait says so.
+inline bool posix_is_uncached(int file, uint64_t offset) {
+#if defined(SYS_preadv2)
+    constexpr int no_wait = 8; // RWF_NOWAIT, of Linux 4.14 and later
+    byte found{};
+    const struct ::iovec to = {&found, 1};
+    const auto low = static_cast<unsigned long>(offset);
+    const auto high = static_cast<unsigned long>(sizeof(long) == 8 ? 0 : offset >> 32);
+    return ::syscall(SYS_preadv2, file, &to, 1L, low, high, no_wait) < 0 && errno == EAGAIN;
+#else
+    static_cast<void>(file);
+    static_cast<void>(offset);
+    return false;
+#endif
+}
+
 /// The number that Linux gives to this kind of file system. Counts of blocks that 32 bits can't hold are no failure.
 inline bool posix_file_system(int file, long& kind) {
 #if defined(__GLIBC__) || defined(__ANDROID__)
@@ -423,6 +441,11 @@ public:
 #elif defined(F_NOCACHE)
     ZTENSOR_COLD bool read_uncached(os_handle file) noexcept override {
         return ::fcntl(file, F_NOCACHE, 1) != -1;
+    }
+#endif
+#if defined(__linux__)
+    ZTENSOR_COLD bool is_uncached(os_handle file, uint64_t offset) noexcept override {
+        return posix_is_uncached(file, offset);
     }
 #endif
 #if defined(__linux__) || defined(__APPLE__) || defined(__FreeBSD__)

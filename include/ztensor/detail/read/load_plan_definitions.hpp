@@ -49,7 +49,8 @@ public:
             bytes_total_ += each.decoded_bytes;
         }
         const uint64_t affordable = (std::max<uint64_t>)(options_.max_staging_bytes() / batch_bytes, 1);
-        const size_t useful = useful_threads(options_.threads(), ~size_t{0});
+        const unsigned asked = options_.threads() == 0 && are_cold() ? reads_at_once : options_.threads();
+        const size_t useful = useful_threads(asked, ~size_t{0});
         threads_ = smaller_size(useful, affordable);
         staging_bytes_ = options_.max_staging_bytes() / threads_;
         ZTENSOR_TRY(make_room_for_rows());
@@ -114,6 +115,23 @@ private:
             }
         }
     };
+
+    /// Most of what is wanted has to come from disks, as far as some large tensors tell.
+    [[nodiscard]] bool are_cold() const noexcept {
+        constexpr size_t most_looks = 8;
+        size_t looks = 0;
+        size_t cold = 0;
+        for (size_t i = 0; i < targets_.size() && looks < most_looks; ++i) {
+            const load_target& each = targets_[i];
+            const byte_source& source = *each.file->source;
+            const uint64_t length = each.component->length;
+            if (length >= cold_bytes && source_access::is_file(source)) {
+                ++looks;
+                cold += source_access::is_cold(source, each.component->offset, length) ? 1 : 0;
+            }
+        }
+        return cold > looks / 2;
+    }
 
     /// What goes to rows that lie apart is read into memory of its own first.
     result<void> make_room_for_rows() {

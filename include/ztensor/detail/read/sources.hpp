@@ -42,6 +42,11 @@ namespace detail {
 /// Between two ranges of a file: a call takes as long as reading so much into memory that the cache keeps.
 inline constexpr uint64_t most_gap_bytes = uint64_t{8} << 10;
 
+/// From so many bytes on the system is asked whether they are in its cache.
+inline constexpr uint64_t cold_bytes = uint64_t{8} << 20;
+/// So many reads at once keep a disk busy, whatever the number of processors.
+inline constexpr unsigned reads_at_once = 16;
+
 struct source_access {
     /// The range where it lies, if what is looked at there twice is the same both times. Else nothing: what is to be
     /// checked, hashed or decoded is then read into memory of our own.
@@ -80,6 +85,11 @@ struct source_access {
     [[nodiscard]] static bool is_far(const byte_source& source) noexcept {
         uint64_t begin = 0;
         return source.far_at(begin, 0) != nullptr;
+    }
+    /// A large range of a file that would have to be fetched from the disk: many reads at once take less time.
+    [[nodiscard]] static bool is_cold(const byte_source& source, uint64_t offset, uint64_t length) noexcept {
+        const file* const from = length >= cold_bytes && is_file(source) ? file_of(source) : nullptr;
+        return from != nullptr && from->is_cold(offset, length);
     }
     /// Better read in one piece than in several.
     [[nodiscard]] static bool is_made(const byte_source& source, uint64_t offset, uint64_t length) noexcept {

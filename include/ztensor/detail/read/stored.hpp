@@ -290,12 +290,40 @@ inline constexpr size_t cached_piece_bytes = size_t{256} << 10;
     return source_access::is_file(*file.source) ? file.options.threads() : 1;
 }
 
+/// Fills `destination` with bytes that a disk has to give, by many reads at once, and `check` in their order.
+ZTENSOR_COLD inline result<void> read_cold(const opened_file& file, uint64_t begin, span<byte> destination,
+                                           blob_check& check) {
+    constexpr size_t piece_bytes = size_t{4} << 20, window_bytes = 2 * reads_at_once * piece_bytes;
+    for (size_t at = 0; at < destination.size(); at += window_bytes) {
+        const span<byte> window = destination.subspan(at, (std::min)(window_bytes, destination.size() - at));
+        os_mutex mutex;
+        result<void> failure;
+        for_each_in_parallel((window.size() + piece_bytes - 1) / piece_bytes, reads_at_once, [&](size_t i) {
+            const size_t first = i * piece_bytes;
+            const span<byte> piece = window.subspan(first, (std::min)(piece_bytes, window.size() - first));
+            if (result<void> read = file.source->read_at(begin + at + first, piece); !read) {
+                const os_lock lock(mutex);
+                failure = failure ? std::move(read) : std::move(failure);
+            }
+        });
+        ZTENSOR_TRY(std::move(failure));
+        if (check.is_wanted()) {
+            check.take(window);
+        }
+    }
+    return {};
+}
+
 /// Fills `destination` with stored bytes from position `from` of the blob on, and `check` with them.
 inline result<void> read_checked(const opened_file& file, const component_record& component, uint64_t from,
                                  span<byte> destination, blob_check& check) {
     const bool goes_past_cache = destination.size() >= past_cache_bytes && !is_untouched(destination);
     const prefault ahead(destination, threads_for_pages(file));
     const uint64_t begin = component.offset + from;
+    if (file.options.threads() != 1 && !is_at_work() &&
+        source_access::is_cold(*file.source, begin, destination.size())) {
+        return read_cold(file, begin, destination, check);
+    }
     if (!check.is_wanted()) {
         return read_bulk(*file.source, begin, destination);
     }
