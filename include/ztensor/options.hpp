@@ -395,7 +395,7 @@ public:
     virtual ~executor() = default;
 
     /// Calls run(context) once, on any thread, now or later, and answers true; or answers false and never calls it.
-    /// `run` throws nothing. Must not throw itself.
+    /// `run` throws nothing. Must not throw itself, nor wait until another task has ended.
     [[nodiscard]] virtual bool submit(void (*run)(void* context), void* context) noexcept = 0;
 
     /// Into how many parts work is cut where the caller does not say: threads that may work at once, the caller's

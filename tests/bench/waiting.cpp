@@ -162,6 +162,13 @@ void compare_distant(std::size_t rounds) {
         row("plan", [&] { run_plan(file, loaded); });
         if (each.count == 1) {
             row("read_into()", [&] { must(file["0"].read_into(loaded[0])); });
+            row("read()", [&] { bench::keep(must(file["0"].read<float>()).size()); });
+            row("read_as<bfloat16>()", [&] { bench::keep(must(file["0"].read_as<ztensor::bfloat16>()).size()); });
+            row("pieces", [&] {
+                auto pieces = must(ztensor::component_pieces::open(must(file["0"].data())));
+                for (auto piece = pieces.next(); !must(std::move(piece)).empty(); piece = pieces.next()) {
+                }
+            });
         }
         if (each.is_zstd) {
             const ztensor::reader near_by = must(ztensor::reader::from_bytes(source->content()));

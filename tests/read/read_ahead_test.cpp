@@ -232,6 +232,66 @@ TEST_CASE("a far tensor is read by as many requests at once as its source likes,
     }
 }
 
+TEST_CASE("large requests are many at once, too, however small the pieces are that a call reads in") {
+    const std::size_t count = std::size_t{4096} * kibibyte;
+    const auto source = std::make_shared<waiting_source>(one_tensor(count));
+    source->best.request_bytes = 1024 * kibibyte;
+    const ztensor::reader file = ztensor::reader::from_source(source).value();
+    const ztensor::object_view w = file["w"];
+    const std::vector<float> all = floats_from(count);
+    const auto check = [&](const char* verb) {
+        CAPTURE(verb);
+        CHECK(source->most_at_once >= 8);
+        CHECK(source->requests.size() <= 17);
+        expect_at_once(*source, 8);
+    };
+    expect_at_once(*source, 8);
+    CHECK(w.read<float>().value() == all);
+    check("read");
+    CHECK(w.read_as<double>().value()[999] == all[999]);
+    check("read_as");
+    std::vector<double> into(count);
+    REQUIRE(w.read_as_into(into));
+    CHECK(into[12345] == all[12345]);
+    check("read_as_into");
+    CHECK(w.load<float>().value()[999] == all[999]);
+    check("load");
+    CHECK(w.rows(1, count).read<float>().value().back() == all.back());
+    check("rows");
+}
+
+TEST_CASE("each byte of a far file is asked for once, however its tensors lie") {
+    for (const std::size_t floats : {std::size_t{4096}, std::size_t{4095}, std::size_t{17}}) {
+        CAPTURE(floats);
+        const remote away = opened_far(many_tensors(1000, floats));
+        REQUIRE(load(away.file, 1000, floats, ztensor::load_options().max_staging_bytes(1024 * kibibyte)));
+        std::uint64_t bytes = 0;
+        for (const auto& each : away.source->requests) {
+            bytes += each.length;
+        }
+        CHECK(bytes <= away.file.file_bytes());
+    }
+}
+
+TEST_CASE("of a compressed far tensor whose rows are asked for, little more than these is fetched") {
+    ztensor::writer to = support::to_memory();
+    std::vector<float> values(std::size_t{4096} * 1024);
+    std::uint32_t noise = 1;
+    for (float& each : values) {
+        noise = noise * 1664525u + 1013904223u;
+        each = static_cast<float>(noise);
+    }
+    REQUIRE(to.add("w", {4096, 1024}, values, ztensor::store().zstd(1)));
+    const remote away = opened_far(support::finished(to));
+    CHECK(away.file["w"].rows(0, 1).read<float>().value().front() == values.front());
+    std::uint64_t bytes = 0;
+    for (const auto& each : away.source->requests) {
+        bytes += each.length;
+    }
+    CHECK(bytes < away.file.file_bytes() / 2);
+    CHECK(away.file["w"].rows(4095, 4096).read<float>().value().back() == values.back());
+}
+
 TEST_CASE("a plan has as many requests under way as its far source likes, small neighbours in one") {
     SECTION("large tensors") {
         const remote away = opened_far(many_tensors(10, 64 * kibibyte));
@@ -471,6 +531,42 @@ TEST_CASE("a source takes its requests by itself, in any order, and what it lose
             CHECK(loaded);
         }
         CHECK(source->calls > 0);
+    }
+}
+
+namespace {
+
+/// Gives up before it takes a request, or throws.
+class idle_source final : public waiting_source {
+public:
+    idle_source(const bytes& content, bool throws) : waiting_source(content), throws_(throws) {
+        best.requests_per_call = 8;
+    }
+    void read_many(ztensor::read_requests&) const override {
+#if ZTENSOR_HAS_EXCEPTIONS
+        if (throws_) {
+            throw std::runtime_error("no route to the store");
+        }
+#endif
+    }
+
+private:
+    [[maybe_unused]] bool throws_;
+};
+
+} // namespace
+
+TEST_CASE("a source that takes no request is read all the same, and not asked without end") {
+    support::prompt_executor prompt;
+    for (ztensor::executor* const each :
+         {static_cast<ztensor::executor*>(&prompt), static_cast<ztensor::executor*>(nullptr)}) {
+        const support::used_executor used(each);
+        for (const bool throws : {false, true}) {
+            const ztensor::reader file =
+                ztensor::reader::from_source(std::make_shared<idle_source>(many_tensors(4, 64 * kibibyte), throws))
+                    .value();
+            CHECK(load(file, 4, 64 * kibibyte));
+        }
     }
 }
 

@@ -115,7 +115,10 @@ TEST_CASE("what is read past the cache, and what is forgotten behind the reader,
             }
         }
     }
-    check_plan(reader::open(directory / "odd.zt", read_options().direct()).value());
+    const reader direct = reader::open(directory / "odd.zt", read_options().direct()).value();
+    CHECK_FALSE(direct.is_mapped());
+    CHECK(direct["7"].view<float>().error().code() == errc::not_viewable);
+    check_plan(direct);
     check_plan(reader::open(directory / "odd.zt", read_options().drop_behind()).value());
 }
 

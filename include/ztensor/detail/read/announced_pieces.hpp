@@ -54,10 +54,9 @@ public:
     void add(uint64_t offset, uint64_t length);
     /// To be read as a whole into exactly this memory.
     void add(uint64_t offset, span<byte> destination);
-    /// Once, after the last add(): makes pieces of the ranges, near ones together and large ones cut, but for ranges of
-    /// whose begins `is_known(offset)` says that others have announced them.
-    template <class Predicate>
-    void cut(const Predicate& is_known);
+    /// Once, after the last add(): makes pieces of the ranges, near ones together and large ones cut. `share` is how
+    /// many announcements have the memory and the requests together.
+    void cut(size_t share);
 
     [[nodiscard]] announced_piece* find_placed(uint64_t offset, span<byte> destination) noexcept;
     [[nodiscard]] announced_piece* find_staged(uint64_t offset) noexcept;
@@ -65,6 +64,11 @@ public:
     [[nodiscard]] announced_piece* next_queued() noexcept;
     [[nodiscard]] size_t count_startable() noexcept;
 
+    [[nodiscard]] const read_preferences& best() const noexcept { return best_; }
+    [[nodiscard]] bool has_room(const announced_piece& piece) const noexcept {
+        return held_bytes_ == 0 || held_bytes_ + piece.size() <= most_bytes_;
+    }
+    void drop_before(const announced_piece& piece) noexcept;
     [[nodiscard]] bool make_room(announced_piece& piece) noexcept;
     void release(announced_piece& piece, uint64_t read_bytes) noexcept;
 
@@ -77,9 +81,10 @@ private:
     };
 
     [[nodiscard]] bool joins(uint64_t begin, uint64_t end, const range& next) const noexcept;
+    void drop(announced_piece& piece) noexcept;
 
-    const read_preferences best_;
-    const uint64_t most_bytes_;
+    read_preferences best_;
+    uint64_t most_bytes_;
     vector<range> ranges_;           ///< as they were added
     vector<announced_piece> placed_; ///< in memory of the caller's
     vector<announced_piece> staged_; ///< in memory of our own; no two share a byte
@@ -118,22 +123,23 @@ ZTENSOR_COLD inline void announced_pieces::add(uint64_t offset, span<byte> desti
     }
 }
 
-template <class Predicate>
-void announced_pieces::cut(const Predicate& is_known) {
+inline void announced_pieces::cut(size_t share) {
+    most_bytes_ /= share;
+    best_.requests_in_flight = (std::max)(best_.requests_in_flight / static_cast<unsigned>(share), 1u);
     const auto is_before = [](const auto& a, const auto& b) { return a.begin < b.begin; };
     std::stable_sort(placed_.begin(), placed_.end(), is_before);
     std::stable_sort(ranges_.begin(), ranges_.end(), is_before);
     for (const range& each : ranges_) {
-        if (is_known(each.begin)) {
-            continue;
-        }
         uint64_t begin = each.begin;
+        for (size_t i = staged_.size(); i-- != 0 && staged_[i].end > each.begin;) { // what others want, too
+            staged_[i].unread_bytes += (std::min)(staged_[i].end, each.end) - (std::max)(staged_[i].begin, each.begin);
+        }
         if (!staged_.empty()) {
             announced_piece& last = staged_.back();
-            begin = (std::max)(begin, last.end);
-            if (joins(last.begin, last.end, each) || begin >= each.end) {
-                last.end = (std::max)(last.end, each.end);
-                last.unread_bytes += each.wanted_bytes;
+            begin = (std::max)(begin, (std::min)(last.end, each.end));
+            if (begin != each.end && joins(last.begin, last.end, each)) {
+                last.end = each.end;
+                last.unread_bytes += (std::min)(each.wanted_bytes, each.end - begin);
                 continue;
             }
         }
@@ -147,12 +153,13 @@ void announced_pieces::cut(const Predicate& is_known) {
     spare_.reserve((std::min)(staged_.size(), size_t{best_.requests_in_flight}));
 }
 
-/// What was added for memory that begins there; null if nothing was.
+/// What was added for memory that `destination` is a part of, or the begin; null if nothing was.
 inline announced_piece* announced_pieces::find_placed(uint64_t offset, span<byte> destination) noexcept {
-    const auto is_before = [](const announced_piece& piece, uint64_t wanted) { return piece.begin < wanted; };
-    for (auto at = std::lower_bound(placed_.begin(), placed_.end(), offset, is_before);
-         at != placed_.end() && at->begin == offset; ++at) {
-        const bool is_same = at->place.data() == destination.data() && at->place.size() <= destination.size();
+    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
+    auto at = std::upper_bound(placed_.begin(), placed_.end(), offset, is_behind);
+    while (at != placed_.begin() && offset - (at - 1)->begin < best_.request_bytes) {
+        --at;
+        const bool is_same = offset < at->end && at->place.data() + (offset - at->begin) == destination.data();
         if (is_same && at->state != progress::spent) {
             return &*at;
         }
@@ -191,7 +198,7 @@ inline announced_piece* announced_pieces::next_queued() noexcept {
     }
     announced_piece* const placed = next_placed_ != placed_.size() ? &placed_[next_placed_] : nullptr;
     announced_piece* staged = next_staged_ != staged_.size() ? &staged_[next_staged_] : nullptr;
-    if (staged != nullptr && held_bytes_ != 0 && held_bytes_ + staged->size() > most_bytes_) {
+    if (staged != nullptr && !has_room(*staged)) {
         staged = nullptr;
     }
     return staged == nullptr || (placed != nullptr && placed->begin < staged->begin) ? placed : staged;
@@ -227,12 +234,28 @@ inline bool announced_pieces::make_room(announced_piece& piece) noexcept {
 /// So many bytes of the piece were read; with the last its memory is free for others.
 inline void announced_pieces::release(announced_piece& piece, uint64_t read_bytes) noexcept {
     piece.unread_bytes -= (std::min)(piece.unread_bytes, read_bytes);
-    if (piece.unread_bytes != 0 || piece.readers != 0 || piece.state == progress::spent) {
-        return;
+    if (piece.unread_bytes == 0 && piece.readers == 0 && piece.state == progress::arrived) {
+        drop(piece);
     }
+}
+
+/// Frees what lies before the piece and was read in part, as long as there is no room for it: readers go forward, and
+/// one that comes late asks for its bytes itself.
+inline void announced_pieces::drop_before(const announced_piece& piece) noexcept {
+    for (announced_piece& each : staged_) {
+        if (&each == &piece || has_room(piece)) {
+            return;
+        }
+        if (each.state == progress::arrived && each.readers == 0) {
+            drop(each);
+        }
+    }
+}
+
+inline void announced_pieces::drop(announced_piece& piece) noexcept {
     piece.state = progress::spent;
-    held_bytes_ -= piece.memory.size() != 0 ? piece.size() : 0;
-    if (piece.memory.size() != 0 && spare_.size() < spare_.capacity()) {
+    held_bytes_ -= piece.size();
+    if (spare_.size() < spare_.capacity()) {
         spare_.push_back(std::move(piece.memory));
     }
     piece.memory = byte_buffer();

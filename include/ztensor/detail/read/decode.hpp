@@ -183,7 +183,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, uint64_t begin, span<
 /// Announces what read_raw_runs() reads.
 ZTENSOR_COLD inline void announce_runs(read_ahead& ahead, const byte_source& source, uint64_t blob_offset,
                                        byte_runs runs) {
-    for (; !runs.is_empty() && source_access::is_far(source); runs.next()) {
+    const bool is_far = !runs.is_empty() && source_access::is_far(source, blob_offset + runs.begin(), runs.run_bytes());
+    for (; is_far && !runs.is_empty(); runs.next()) {
         ahead.add(source, blob_offset + runs.begin(), runs.run_bytes());
     }
 }
@@ -269,6 +270,9 @@ inline result<void> read_runs_of_frame(const opened_file& file, const component_
     return {};
 }
 
+/// So much of a zstd blob is fetched before it is known whether a run lies there.
+inline constexpr uint64_t most_bytes_ahead = uint64_t{32} << 20;
+
 /// Runs of a zstd blob: of several frames that state the sizes of their content, only those frames are read in which
 /// runs lie, and the heads of those before. A single frame is read and verified as a whole.
 inline result<void> read_zstd_runs(const opened_file& file, const component_record& component, byte_runs runs,
@@ -277,7 +281,7 @@ inline result<void> read_zstd_runs(const opened_file& file, const component_reco
                        source_access::find_stable_range(*file.source, component.offset, component.length));
     frame_walker walker(component.length);
     uint64_t decoded_bytes = 0;
-    read_ahead stored(file.options.threads());
+    read_ahead stored(file.options.threads(), most_bytes_ahead);
     stored.add(*file.source, component.offset, component.length); // where frames begin only those before them tell
     stored.begin();
     while (!runs.is_empty() && !walker.is_at_end()) {
@@ -319,7 +323,8 @@ inline result<void> read_zstd_runs(const opened_file& file, const component_reco
 ZTENSOR_COLD inline void announce_frames(read_ahead& ahead, const opened_file& file, const component_record& component,
                                          const seek_table& table, byte_runs runs) {
     size_t next = 0; // frame that was not announced
-    for (; !runs.is_empty() && source_access::is_far(*file.source); runs.next()) {
+    const bool is_far = source_access::is_far(*file.source, component.offset, component.length);
+    for (; is_far && !runs.is_empty(); runs.next()) {
         next = (std::max)(next, table.frame_at(runs.begin()));
         for (; next < table.frames() && table.content_begin(next) < runs.end(); ++next) {
             ahead.add(*file.source, component.offset + table.begin(next), table.end(next) - table.begin(next));

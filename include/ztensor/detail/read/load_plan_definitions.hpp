@@ -238,7 +238,10 @@ private:
         const load_target& target = targets_[each.first];
         const byte_source& source = *target.file->source;
         if (each.kind == unit_kind::batch) {
-            return ahead.add(source, each.begin, each.end - each.begin);
+            for (size_t i = each.first; i < each.last; ++i) {
+                ahead.add(source, targets_[i].offset, targets_[i].length);
+            }
+            return;
         }
         if (each.kind == unit_kind::piece) {
             return target.numbers
@@ -330,7 +333,7 @@ private:
         thread_memory memory;
         const auto size = static_cast<size_t>(batch.end - batch.begin);
         const load_target& first = targets_[batch.first];
-        if (source_access::is_far(*first.file->source)) { // which has read them at once already
+        if (source_access::is_far(*first.file->source, batch.begin, size)) { // which has read them at once already
             return run_one_by_one(batch);
         }
         const result<span<byte>> all = memory.reserve(size, "a batch of small tensors");

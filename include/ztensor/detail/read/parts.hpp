@@ -29,7 +29,10 @@ inline result<void> to_host(const component_record& component, const element_req
 inline result<span<byte>> read_growing(const opened_file& file, const component_record& component,
                                        const element_request& request, element_memory elements) {
     const auto total = static_cast<size_t>(component.length / request.size_bytes);
-    const size_t piece = (std::max<size_t>)(cached_piece_bytes / request.size_bytes, 1);
+    // What takes time to come is asked for as a whole.
+    const bool is_slow = source_access::is_far(*file.source, component.offset, component.length) ||
+                         source_access::is_cold(*file.source, component.offset, component.length);
+    const size_t piece = is_slow ? total : (std::max<size_t>)(cached_piece_bytes / request.size_bytes, 1);
     const prefault ahead(reserve_large(elements, total, request.size_bytes), threads_for_pages(file));
     blob_check check(file, component);
     span<byte> memory;

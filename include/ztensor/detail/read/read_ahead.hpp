@@ -42,7 +42,8 @@ public:
     void add(uint64_t offset, uint64_t length) { pieces_.add(offset, length); }
     void add(uint64_t offset, span<byte> destination) { pieces_.add(offset, destination); }
 
-    void begin();
+    /// Once, after the last add(). `share` is how many announcements have the memory and the requests together.
+    void begin(size_t share = 1);
 
     /// Reads what was added for exactly this memory, after begin().
     result<void> read_placed(uint64_t offset, span<byte> destination);
@@ -79,12 +80,13 @@ private:
 class far_source final : public byte_source {
 public:
     explicit far_source(std::shared_ptr<const byte_source> from) noexcept
-        : from_(std::move(from)), preferences_(from_->preferences()) {
+        : from_(std::move(from)), size_(from_->size()), preferences_(from_->preferences()) {
         preferences_.request_bytes = (std::max)(preferences_.request_bytes, size_t{1});
-        preferences_.requests_per_call = (std::max)(preferences_.requests_per_call, 1u);
+        preferences_.requests_per_call =
+            (std::min)((std::max)(preferences_.requests_per_call, 1u), preferences_.requests_in_flight);
     }
 
-    [[nodiscard]] uint64_t size() const noexcept override { return from_->size(); }
+    [[nodiscard]] uint64_t size() const noexcept override { return size_; }
 
     ZTENSOR_COLD result<void> read_at(uint64_t offset, span<byte> destination) const override {
         if (process_ != process_id()) { // a forked child, in which nothing arrives
@@ -106,6 +108,9 @@ public:
         return {};
     }
 
+    /// The byte at `offset` is on its way, or about to be asked for.
+    [[nodiscard]] bool is_announced(uint64_t offset) const noexcept;
+
     void read_many(read_requests& requests) const override { from_->read_many(requests); }
     [[nodiscard]] read_preferences preferences() const noexcept override { return preferences_; }
     result<void> check_unchanged() const override { return from_->check_unchanged(); }
@@ -123,6 +128,13 @@ private:
     }
     [[nodiscard]] const file* as_file() const noexcept override { return source_access::file_of(*from_); }
     [[nodiscard]] bool reads_files() const noexcept override { return false; } // not where its bytes are asked for
+
+    /// Ends a child process that was forked off inside a request, whose copy of the mutex may be locked.
+    void end_if_forked() const noexcept {
+        if (process_ != process_id()) {
+            end_forked_call();
+        }
+    }
 
     result<size_t> read_announced(uint64_t offset, span<byte> destination, uint64_t& ahead) const;
     result<void> read_unannounced(uint64_t offset, span<byte> destination) const;
@@ -142,6 +154,7 @@ private:
     };
 
     std::shared_ptr<const byte_source> from_;
+    uint64_t size_;
     read_preferences preferences_;
     const uint64_t process_ = process_id();
     mutable os_mutex mutex_;       ///< of what follows, and of what announcements hold once they have begun
@@ -167,9 +180,12 @@ public:
     }
 
     [[nodiscard]] bool took_any() const noexcept { return took_any_; }
+    [[nodiscard]] bool asked() const noexcept { return asked_; }
 
     optional<read_request> next() override {
+        of_.source_.end_if_forked();
         const os_lock lock(of_.source_.mutex_);
+        asked_ = true;
         announced_piece* const piece = of_.next_queued();
         if (piece == nullptr) {
             return std::nullopt;
@@ -184,6 +200,7 @@ public:
     }
 
     void complete(const read_request& request, result<void> outcome) override {
+        of_.source_.end_if_forked();
         const os_lock lock(of_.source_.mutex_);
         const auto place = std::find_if(mine_.begin(), mine_.end(), [&](const announced_piece* each) {
             return each->place.data() == request.destination.data();
@@ -197,6 +214,7 @@ public:
 private:
     announcement& of_;
     vector<announced_piece*> mine_; ///< under way
+    bool asked_ = false;
     bool took_any_ = false;
 };
 
@@ -209,6 +227,7 @@ public:
     read_here(const read_here&) = delete;
     read_here& operator=(const read_here&) = delete;
     ~read_here() {
+        of_.source_.end_if_forked();
         of_.source_.mutex_.lock();
         if (outcome_) {
             of_.finish(piece_, *std::move(outcome_));
@@ -246,14 +265,11 @@ ZTENSOR_COLD inline announcement::~announcement() {
     group_.join();
 }
 
-ZTENSOR_COLD inline void announcement::begin() {
+ZTENSOR_COLD inline void announcement::begin(size_t share) {
     {
         const os_lock lock(source_.mutex_);
         vector<announcement*>& others = source_.announced_;
-        pieces_.cut([&](uint64_t offset) {
-            return std::any_of(others.begin(), others.end(),
-                               [&](announcement* each) { return each->pieces_.find_staged(offset) != nullptr; });
-        });
+        pieces_.cut(share);
         others.push_back(this);
     }
     has_begun_ = true;
@@ -295,21 +311,30 @@ ZTENSOR_COLD inline result<size_t> announcement::take(announced_piece& piece, ui
     while (piece.is_queued() || piece.state == progress::under_way) {
         if (!piece.is_queued()) {
             source_.changed_.wait(source_.mutex_);
-        } else if (start(piece)) {
+            continue;
+        }
+        if (piece.place.empty()) {
+            pieces_.drop_before(piece);
+        }
+        if (piece.place.empty() && !pieces_.has_room(piece)) {
+            return size_t{0}; // of what others hold
+        }
+        if (start(piece)) {
             read_here(*this, piece)();
         }
     }
+    const size_t size = smaller_size(piece.end - offset, destination.size());
+    const bool is_whole = size == piece.size();
     if (piece.state == progress::failed) {
         piece.state = progress::spent;
         first_exception::rethrow(piece.thrown);
-        return std::move(piece.outcome).error();
+        return is_whole ? result<size_t>(std::move(piece.outcome).error())
+                        : result<size_t>(size_t{0}); // perhaps it failed for what lies beside
     }
     if (piece.state == progress::spent) {
         return size_t{0};
     }
-    const size_t size = smaller_size(piece.end - offset, destination.size());
-    if (piece.place.data() == destination.data()) { // it is there
-        piece.state = progress::spent;
+    if (piece.memory.size() == 0) { // it is there
         return size;
     }
     ++piece.readers;
@@ -327,7 +352,8 @@ ZTENSOR_COLD inline result<size_t> announcement::take(announced_piece& piece, ui
 ZTENSOR_COLD inline result<void> announcement::read_placed(uint64_t offset, span<byte> destination) {
     const os_lock lock(source_.mutex_);
     while (!destination.empty()) {
-        ZTENSOR_TRY_ASSIGN(const size_t done, take(*pieces_.find_placed(offset, destination), offset, destination));
+        announced_piece* const piece = pieces_.find_placed(offset, destination);
+        ZTENSOR_TRY_ASSIGN(const size_t done, take(*piece, offset, destination)); // all of it, or its error
         offset += done;
         destination = destination.subspan(done);
     }
@@ -337,7 +363,7 @@ ZTENSOR_COLD inline result<void> announcement::read_placed(uint64_t offset, span
 /// How many calls of read_many() there should be for what can be asked for at present, within what limit_pool() allows.
 inline size_t announcement::useful_calls() noexcept {
     const size_t startable = is_cancelled_ ? 0 : pieces_.count_startable();
-    const read_preferences& best = source_.preferences_;
+    const read_preferences& best = pieces_.best();
     const size_t at_once = (std::min)(under_way_ + startable, size_t{best.requests_in_flight});
     const size_t calls = startable == 0 ? 0 : (at_once + best.requests_per_call - 1) / best.requests_per_call;
     return threads_for(static_cast<unsigned>(calls) + 1) - 1; // the caller is one
@@ -372,6 +398,7 @@ ZTENSOR_COLD inline void announcement::fetch() noexcept {
         failure.guard(read);
         requests.end(failure.kept());
         const os_lock lock(source_.mutex_);
+        is_cancelled_ = is_cancelled_ || !requests.asked(); // and would not ask the next time
         goes_on = requests.took_any() && next_queued() != nullptr;
         calls_ -= goes_on ? 0 : 1;
     }
@@ -412,6 +439,12 @@ ZTENSOR_COLD inline result<size_t> far_source::read_announced(uint64_t offset, s
     return of->take(*piece, offset, destination);
 }
 
+inline bool far_source::is_announced(uint64_t offset) const noexcept {
+    const os_lock lock(mutex_);
+    return std::any_of(announced_.begin(), announced_.end(),
+                       [&](announcement* each) { return each->pieces_.find_staged(offset) != nullptr; });
+}
+
 /// What is larger than a request, by many at once.
 ZTENSOR_COLD inline result<void> far_source::read_unannounced(uint64_t offset, span<byte> destination) const {
     const size_t most = preferences_.request_bytes;
@@ -449,7 +482,7 @@ ZTENSOR_COLD inline result<void> far_source::read_ends(uint64_t offset, span<byt
 [[nodiscard]] ZTENSOR_COLD inline std::shared_ptr<const byte_source>
 with_read_ahead(std::shared_ptr<const byte_source> source, const read_options& options) {
     const bool is_near = options.threads() == 1 || source->preferences().requests_in_flight <= 1 ||
-                         source_access::is_far(*source) || !source->mapped().empty();
+                         source_access::is_far(*source, 0, 0) || !source->mapped().empty();
     return is_near ? std::move(source) : std::make_shared<far_source>(std::move(source));
 }
 
@@ -463,9 +496,10 @@ public:
     explicit read_ahead(unsigned threads, uint64_t most_bytes = ~uint64_t{0}) noexcept
         : most_bytes_(most_bytes), is_wanted_(threads != 1 && !is_at_work()) {}
 
-    /// To be read once, in pieces of any size.
+    /// To be read once, in pieces of any size. What a call further up has announced already is left to that.
     void add(const byte_source& source, uint64_t offset, uint64_t length) {
-        if (announcement* const to = find(source, offset, length)) {
+        announcement* const to = find(source, offset, length);
+        if (to != nullptr && !to->source().is_announced(offset)) {
             to->add(offset, length);
         }
     }
@@ -478,7 +512,7 @@ public:
     /// Called once, after the last add().
     void begin() {
         for (const auto& each : all_) {
-            each->begin();
+            each->begin(all_.size());
         }
     }
 

@@ -82,9 +82,8 @@ struct source_access {
                                                   uint64_t length) noexcept {
         return source.far_at(offset, length);
     }
-    [[nodiscard]] static bool is_far(const byte_source& source) noexcept {
-        uint64_t begin = 0;
-        return source.far_at(begin, 0) != nullptr;
+    [[nodiscard]] static bool is_far(const byte_source& source, uint64_t offset, uint64_t length) noexcept {
+        return source.far_at(offset, length) != nullptr;
     }
     /// A large range of a file that would have to be fetched from the disk: many reads at once take less time.
     [[nodiscard]] static bool is_cold(const byte_source& source, uint64_t offset, uint64_t length) noexcept {
@@ -121,6 +120,11 @@ public:
     }
 
     [[nodiscard]] uint64_t size() const noexcept override { return size_bytes_; }
+    [[nodiscard]] read_preferences preferences() const noexcept override {
+        read_preferences best;
+        best.requests_in_flight = 1;
+        return best;
+    }
 
     result<void> read_at(uint64_t offset, span<byte> destination) const override {
         result<void> read = check_range(offset, destination.size(), size_bytes_);
@@ -264,15 +268,23 @@ private:
     bytes_view bytes_;
 };
 
+/// Each request of the file goes to a disk or to another machine, unless its mapping was asked for.
+[[nodiscard]] inline bool takes_time_to_read(const file& content, const read_options& options) noexcept {
+    return options.mode() != io_mode::mapped && (options.is_direct() || content.is_remote());
+}
+/// Then it is not mapped.
+[[nodiscard]] inline read_options reached_as(bool takes_time, const read_options& options) noexcept {
+    return takes_time ? read_options(options).mode(io_mode::positional) : options;
+}
+
 /// An open file, reached as mode() and stable_file() of the options say. Errors: unmappable.
 ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> source_of_file(file content, const read_options& options,
                                                                               const native_path& path) {
-    const bool is_remote = options.mode() != io_mode::mapped && content.is_remote();
-    const read_options reached = is_remote ? read_options(options).mode(io_mode::positional) : options;
-    auto source = std::make_shared<file_source>(std::move(content), reached, path_text(path));
+    const bool takes_time = takes_time_to_read(content, options);
+    auto source = std::make_shared<file_source>(std::move(content), reached_as(takes_time, options), path_text(path));
     if (options.mode() == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
-    } else if (is_remote || options.is_direct()) {
+    } else if (takes_time) {
         source->take_time();
     }
     return source;

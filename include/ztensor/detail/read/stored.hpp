@@ -105,7 +105,8 @@ inline result<void> read_bulk(const byte_source& source, uint64_t offset, span<b
         copy_much(*stable, destination, destination.size() >= past_cache_bytes);
         return {};
     }
-    while (destination.size() > bulk_bytes && !source_access::is_far(source) && is_untouched(destination)) {
+    while (destination.size() > bulk_bytes && !source_access::is_far(source, offset, destination.size()) &&
+           is_untouched(destination)) {
         const span<byte> piece = destination.first((std::min)(destination.size(), huge_page_bytes));
         make_pages(piece);
         ZTENSOR_TRY(source.read_at(offset, piece));

@@ -101,6 +101,13 @@ ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file&
     const manifest& index = file.index;
     vector<result<digest_state>> found(index.components.address_end(), digest_state::absent);
     vector<result<void>> rules(index.objects.size());
+    read_ahead stored(threads);
+    for (const object_record& object : index.objects) {
+        for (const component_record& component : index.components_of(object)) {
+            stored.add(*file.source, component.offset, component.length);
+        }
+    }
+    stored.begin();
     for_each_in_parallel(index.objects.size(), threads, [&](size_t i) {
         const object_record& object = index.objects[i];
         for (size_t k = 0; k < object.component_count; ++k) {
@@ -168,6 +175,8 @@ public:
         const auto messages = static_cast<size_t>(std::count_if(tasks_.begin(), tasks_.end(), is_sha256));
         const size_t share = workers == 0 ? 0 : (messages + workers - 1) / workers;
         stream_count_ = (std::min)({share, sha256_most_lanes(cpu_), most_hash_streams});
+        const bool is_far = !tasks_.empty() && source_access::is_far(source_, tasks_[0].offset, tasks_[0].length);
+        stream_count_ = is_far ? (std::min)(stream_count_, size_t{1}) : stream_count_; // bytes come in their order
         read_ahead sums(threads); // which are hashed before the messages
         read_ahead longer(threads);
         for (const hash_task& task : tasks_) {
