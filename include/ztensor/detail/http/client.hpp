@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Calls of libcurl, from 7.68 on: one thread that has many transfers under way. What to ask and what to make of the answer
-// is transfers.hpp's.
+// Calls of libcurl, from 7.68 on: one thread that has many transfers under way. What to ask and what to make of the
+// answer is transfers.hpp's.
 #ifndef ZTENSOR_DETAIL_HTTP_CLIENT_HPP
 #define ZTENSOR_DETAIL_HTTP_CLIENT_HPP
 
@@ -64,6 +64,12 @@ public:
         first_ = longer != nullptr ? longer : first_;
         return longer != nullptr;
     }
+    /// Keeps libcurl from sending a field of its own. False where memory runs out.
+    [[nodiscard]] bool suppress(const char* name_and_colon) noexcept {
+        curl_slist* const longer = ::curl_slist_append(first_, name_and_colon);
+        first_ = longer != nullptr ? longer : first_;
+        return longer != nullptr;
+    }
     [[nodiscard]] curl_slist* get() const noexcept { return first_; }
 
 private:
@@ -90,11 +96,14 @@ struct http_attempt {
     std::shared_ptr<const http_url> target;
     http_field_list fields;
     string user, password;
+    const http_message* message = nullptr; ///< what is sent; null: a range is asked for
     http_range_request asked;
     byte* to = nullptr; ///< room for the whole range
+    span<char> room;    ///< for an answer to a message, or the begin of one that tells of an error
     bool is_pause = false;
     double not_before = 0;
     double deadline = 0; ///< 0: http_settings::deadline_ms after it gets its turn
+    double patience = 1; ///< so many times that long; if it is more than 1, also until the attempt stalls
 
     // What came, to be read when it has ended.
     http_response_head head;
@@ -103,6 +112,9 @@ struct http_attempt {
     const char* words = ""; ///< of libcurl on the failure
     int os_error = 0;       ///< why there is no connection
     size_t received = 0;    ///< bytes of the range, in order from its begin
+
+    /// The answer's body, as far as there is room for it.
+    [[nodiscard]] string_view reply() const noexcept { return {room.data(), replied_}; }
 
 private:
     friend class http_client;
@@ -116,20 +128,28 @@ private:
         words = "";
         os_error = 0;
         received = 0;
+        replied_ = 0;
+        sent_ = 0;
         unwanted_ = 0;
         is_judged_ = false;
         is_cancelled_ = false;
     }
     void judge() noexcept {
         if (!is_judged_) {
-            problem = asked.check(head);
+            problem = message != nullptr ? message->check(head) : asked.check(head);
             is_judged_ = true;
         }
     }
     [[nodiscard]] bool take(const char* data, size_t size) noexcept {
         judge();
-        if (problem == http_problem::other_status) {
-            unwanted_ += size;
+        if (problem == http_problem::other_status || (problem == http_problem::none && message != nullptr)) {
+            const size_t kept = (std::min)(size, room.size() - replied_);
+            std::copy_n(data, kept, room.data() + replied_);
+            replied_ += kept;
+            unwanted_ += size - kept;
+            if (message != nullptr && problem == http_problem::none && unwanted_ != 0) {
+                problem = http_problem::body_too_long;
+            }
             return unwanted_ <= most_unwanted;
         }
         if (problem != http_problem::none) {
@@ -150,6 +170,8 @@ private:
     http_attempt* previous_ = nullptr;
     CURL* easy_ = nullptr; ///< while it is under way
     double last_byte_ = 0;
+    curl_off_t sent_ = 0;
+    size_t replied_ = 0;
     size_t unwanted_ = 0;
     bool is_judged_ = false;
     bool is_cancelled_ = false;
@@ -231,9 +253,10 @@ public:
         }
     }
 
-private:
+    /// False in a process that was forked off from the one that made it.
     [[nodiscard]] bool is_ours() const noexcept { return process_ == process_id(); }
 
+private:
     result<void> start_worker() noexcept {
         if (multi_ == nullptr) {
             multi_ = ::curl_multi_init();
@@ -294,7 +317,8 @@ private:
             if (attempt.is_cancelled_) {
                 finish(attempt, http_failure::cancelled);
             } else if (attempt.easy_ != nullptr) {
-                const double stalls_at = attempt.last_byte_ + settings_->stall_ms / 1000.0;
+                const double stalls_at =
+                    attempt.last_byte_ + (std::max)(1.0, attempt.patience) * settings_->stall_ms / 1000.0;
                 if (stalls_at <= now && is_connected(attempt)) { // libcurl itself would notice it seconds later
                     finish(attempt, http_failure::stalled);
                 } else {
@@ -323,7 +347,8 @@ private:
         }
         attempt.easy_ = easy;
         attempt.last_byte_ = now;
-        attempt.deadline = attempt.deadline != 0 ? attempt.deadline : now + settings_->deadline_ms / 1000.0;
+        attempt.deadline =
+            attempt.deadline != 0 ? attempt.deadline : now + attempt.patience * settings_->deadline_ms / 1000.0;
         ++active_;
         return configure(easy, attempt, now) && ::curl_multi_add_handle(multi_, easy) == CURLM_OK;
     }
@@ -362,6 +387,18 @@ private:
         const double left_ms = (std::max)(1.0, (attempt.deadline - now) * 1000);
         set(CURLOPT_TIMEOUT_MS, static_cast<long>((std::min)(left_ms, 2e9)));
         set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>((std::min)(settings_->connect_ms, uint32_t{2'000'000'000})));
+        if (attempt.message != nullptr) {
+            set(CURLOPT_CUSTOMREQUEST, attempt.message->method);
+            if (attempt.message->method != string_view("DELETE")) {
+                set(CURLOPT_POSTFIELDS,
+                    !attempt.message->body.empty() ? static_cast<const void*>(attempt.message->body.data()) : "");
+                set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(attempt.message->body.size()));
+                ::curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
+            }
+            set(CURLOPT_NOPROGRESS, 0L);
+            set(CURLOPT_XFERINFOFUNCTION, &note_sent);
+            set(CURLOPT_XFERINFODATA, static_cast<void*>(&attempt));
+        }
         set(CURLOPT_HEADERFUNCTION, &take_line);
         set(CURLOPT_HEADERDATA, static_cast<void*>(&attempt));
         set(CURLOPT_WRITEFUNCTION, &take_body);
@@ -379,6 +416,16 @@ private:
         auto& receiving = *static_cast<http_attempt*>(attempt);
         receiving.last_byte_ = steady_seconds();
         return receiving.take(data, size) ? size : 0;
+    }
+
+    /// Bytes that go out count like those that come in.
+    static int note_sent(void* attempt, curl_off_t, curl_off_t, curl_off_t, curl_off_t sent) noexcept {
+        auto& sending = *static_cast<http_attempt*>(attempt);
+        if (sending.sent_ != sent) {
+            sending.sent_ = sent;
+            sending.last_byte_ = steady_seconds();
+        }
+        return 0;
     }
 
     /// The request has been sent, or is about to be.

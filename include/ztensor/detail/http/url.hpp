@@ -122,7 +122,8 @@ private:
             ::curl_url_set(parts.get(), secret, nullptr, 0);
         }
         found.host_ = part(parts, CURLUPART_HOST, 0);
-        std::transform(found.host_.begin(), found.host_.end(), found.host_.begin(), [](char c) { return ascii_lower(c); });
+        std::transform(found.host_.begin(), found.host_.end(), found.host_.begin(),
+                       [](char c) { return ascii_lower(c); });
         found.port_ = part(parts, CURLUPART_PORT, CURLU_DEFAULT_PORT);
         found.path_ = part(parts, CURLUPART_PATH, 0);
         found.text_ = part(parts, CURLUPART_URL, 0);
