@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Opens, loads, saves, replaces and refuses to replace objects at servers of S3 that others wrote.
+"""Opens, loads, saves, replaces and refuses to replace objects at a server of S3 that others wrote.
 
-usage: s3_proxy.py WORK_FOLDER PROGRAM
+usage: s3_proxy.py s3proxy|moto WORK_FOLDER PROGRAM
 
-PROGRAM is s3_servers.cpp. The servers are s3proxy, which checks signatures, by Maven and Java 17; and moto, which does not,
-from PyPI. Both are fetched into WORK_FOLDER the first time, by the clients' own settings. ZTENSOR_S3_JARS and
-ZTENSOR_S3_MOTO name a folder of jars and a moto_server that are there already. Ends with 77 if neither can be had.
+PROGRAM is s3_servers.cpp. s3proxy checks signatures, and takes Maven and Java 17; moto does not check them, and takes pip.
+The server is fetched into WORK_FOLDER the first time, as the settings of Maven and pip say. ZTENSOR_S3_JARS and
+ZTENSOR_S3_MOTO name a folder of jars and a moto_server that are there already. Ends with 77 if the server can't be had.
 """
 
 import os
@@ -19,7 +19,7 @@ import time
 
 from s3_server import KEY, SECRET, clean_environment
 
-POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+POM = """<project><modelVersion>4.0.0</modelVersion>
 <groupId>any</groupId><artifactId>any</artifactId><version>1</version><packaging>pom</packaging><dependencies>
 <dependency><groupId>org.gaul</groupId><artifactId>s3proxy</artifactId><version>4.1.0</version></dependency>
 <dependency><groupId>com.fasterxml.jackson.core</groupId><artifactId>jackson-annotations</artifactId><version>2.21</version></dependency>
@@ -120,16 +120,13 @@ def try_server(name, start, work, program):
 
 
 def main():
-    work, program = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    name, work, program = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
     work.mkdir(parents=True, exist_ok=True)
-    statuses = []
-    for name, start in ("s3proxy", start_s3proxy), ("moto", start_moto):
-        try:
-            statuses.append(try_server(name, start, work, program))
-            print(f"{name}: {'failed' if statuses[-1] else 'passed'}", flush=True)
-        except Missing as why:
-            print(f"SKIPPED: {name}: {why}", flush=True)
-    return max(statuses) if statuses else 77
+    try:
+        return try_server(name, {"s3proxy": start_s3proxy, "moto": start_moto}[name], work, program)
+    except Missing as why:
+        print(f"SKIPPED: {name}: {why}")
+        return 77
 
 
 if __name__ == "__main__":
