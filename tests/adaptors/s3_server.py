@@ -14,7 +14,8 @@ ZTENSOR_S3_FOLDER  a folder in which each bucket is one of its own, which the pr
                    plan.json      what is peculiar about the bucket, see below
 
 A plan has any of: "region" (else us-east-1), "token" (without it a request is ExpiredToken), "anonymous" (no request may
-be signed), "bearer" (the token that 127.0.0.1 wants in place of a signature, and localhost does not), "tell" (how another region is told: header, body or moved), "to" (where a GET of 127.0.0.1 redirects to), and "faults", a
+be signed), "bearer" (the token that 127.0.0.1 wants in place of a signature, and localhost does not), "tell" (how another region is told: header, body or moved), "blind" (an object that is
+not there is refused access), "to" (where a GET of 127.0.0.1 redirects to), and "faults", a
 list of {"op": get | put | create | part | complete | abort, "count": how often, "part": of that number alone} with one of
 "status" and "code" of an error, "late" (the same, with status 200, once the object is there if "done"), "cut" (bytes that
 are read before the connection is reset), "empty" (200 without a body) and "lost" (all is done, and the connection is reset).
@@ -211,7 +212,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             content = file.read_bytes()
         except OSError:
-            raise Refusal(404, "NoSuchKey") from None
+            raise Refusal(403 if "blind" in plan else 404, "AccessDenied" if "blind" in plan else "NoSuchKey") from None
         tag = '"' + hashlib.md5(content).hexdigest() + '"'
         if headers.get("if-match", tag) != tag:
             raise Refusal(412, "PreconditionFailed")

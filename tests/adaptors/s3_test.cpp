@@ -374,6 +374,16 @@ TEST_CASE("A shard that another host has is not signed for; one that s3:// names
     CHECK_FALSE(in.log().back()["headers"].contains("authorization"));
 }
 
+TEST_CASE("A shard is found by its digest where what is not there is refused access") {
+    const bucket in(R"({"blind": true})");
+    in.put("a.zt", little());
+    in.put("blobs%2Fsha256%2F" + std::string(64, '0'), noise());
+    const auto source = s3_source::open(in.uri(), signing(), quick()).value();
+    CHECK(source->open_shard("name", "sha256:" + std::string(64, '0')).value()->size() == noise().size());
+    CHECK(refusal(source->open_shard("name", "sha256:" + std::string(64, '1'))) == errc::io_error);
+    CHECK(refusal(read(in.uri("none"))) == errc::io_error);
+}
+
 TEST_CASE("Names in stores are opened, of each kind, and shards beside the root") {
     const bucket in;
     CHECK(refusal(open_remote("ftp://host/a.zt")) == errc::invalid_argument);
