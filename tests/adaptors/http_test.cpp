@@ -458,7 +458,9 @@ TEST_CASE("What is wrong for a while is asked for again, from the byte that was 
         if (plan == "cut@rest*3=1000") {
             bool continues = false;
             for (const nlohmann::json& request : from.log()) {
-                continues = continues || request["headers"]["range"] == "bytes=5096-69631";
+                const std::string range = request["headers"]["range"]; // any three of those that are sent at once are cut
+                const bool has_begin = range.rfind("bytes=", 0) == 0 && range[6] != '-';
+                continues = continues || (has_begin && std::stoul(range.substr(6)) % 65536 == 4096 + 1000);
             }
             CHECK(continues);
         }

@@ -21,7 +21,7 @@ targets=(open_and_read zstd_component layouts digests_and_names round_trip appen
 foreign_targets=(foreign_safetensors foreign_npy foreign_npz foreign_gguf foreign_pt foreign_onnx)
 # What takes microseconds is built header-only, so that there are no more counters to look at after each input than
 # its own code has, and is guided by edges alone: that makes it several times as fast.
-quick_targets=(cbor_cursor fast_path http_response)
+quick_targets=(cbor_cursor fast_path http_response s3_texts)
 wanted() { # LIST NAME...: leaves in the list what is named, all if nothing is
     local -n list=$1
     local each kept=()

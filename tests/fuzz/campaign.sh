@@ -30,7 +30,7 @@ source tests/fuzz/seeds_of.sh
 options_of() { # TARGET
     case $1 in
     cbor_cursor) echo -max_len=96 -entropic=0 -reduce_inputs=0 ;;
-    fast_path | http_response) echo -max_len=256 -entropic=0 -reduce_inputs=0 ;;
+    fast_path | http_response | s3_texts) echo -max_len=256 -entropic=0 -reduce_inputs=0 ;;
     layouts | digests_and_names | history) echo -max_len=512 ;;
     version_2 | shards) echo -max_len=1024 ;;
     *) echo -max_len=8192 ;;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Any text as a file of settings, the name of an object, an endpoint, and a URL to sign: a file that is read is read
+// Any text as a file of settings, the name of an object, an endpoint, a URL to sign, and an answer of S3: a file that is read is read
 // again when it is written out; a URL has only characters that URLs may have, and leads to the server that was named.
 #include "fuzz/fuzzing.hpp"
 
 #include <ztensor/detail/http/s3_credentials.hpp>
+#include <ztensor/detail/http/s3_replies.hpp>
 
 #include <string>
 #include <string_view>
@@ -82,11 +83,36 @@ void sign_request(std::string_view url, std::string_view value) {
     }
 }
 
+void read_reply(std::string_view text) {
+    const auto reply = detail::parse_s3_reply(text);
+    fuzzing::require(!reply || reply->is_error() || detail::error_code_of(text).empty(), "only an error has a code");
+    if (!reply) {
+        return;
+    }
+    fuzzing::require(reply->code.size() <= 64 && reply->region.size() <= 63 && reply->upload_id.size() <= 2048,
+                     "what is kept is short");
+    for (const char c : reply->code + reply->region + reply->upload_id + reply->tag) {
+        fuzzing::require(c > ' ' && c < 0x7f, "what is kept can be sent back");
+    }
+    const std::string tags[] = {reply->tag, reply->upload_id};
+    fuzzing::require(detail::parse_s3_reply(detail::s3_parts_list(tags)).has_value(), "a list of parts is XML");
+    const std::string name(reply->root);
+    std::string body;
+    for (const char c : reply->upload_id) {
+        body += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+    }
+    if (!body.empty()) {
+        const auto again = detail::parse_s3_reply("<" + name + "><UploadId>" + body + "</UploadId></" + name + ">");
+        fuzzing::require(body.size() > 2048 || (again && again->upload_id == reply->upload_id), "a value reads back");
+    }
+}
+
 } // namespace
 
 void fuzzing::try_input(ztensor::bytes_view input) {
     std::string_view text = as_text(input);
     read_settings(text);
+    read_reply(text);
     const std::string_view first = take_line(text);
     name_object(first, take_line(text));
     sign_request(first, text);

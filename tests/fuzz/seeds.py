@@ -3,7 +3,7 @@
 """Seeds for the fuzz targets: seeds.py OUT FOLDER...
 
 Takes every .zt file of at most 8 KiB in the folders. OUT/files gets them whole, OUT/indices their indices (one CBOR item
-each), OUT/manifests_2 the manifests of version 2, OUT/frames the zstd frames in them; OUT/texts names and digests; OUT/responses what servers of HTTP answer;
+each), OUT/manifests_2 the manifests of version 2, OUT/frames the zstd frames in them; OUT/texts names and digests; OUT/responses what servers of HTTP answer; OUT/s3_texts what leads to S3, and what it answers;
 OUT/sets some of the files, and indices of shards; OUT/foreign_FORMAT the files of other formats in foreign/FORMAT of the folders.
 """
 
@@ -74,6 +74,14 @@ def main():
                  b"HTTP/1.1 416 No\r\nContent-Range: bytes */7\r\n\r\n", b"bytes 3-9/20", b"bytes */20", b"120", date, b"W/\"a\""]
     for number, response in enumerate(responses):
         (out / "responses" / str(number)).write_bytes(response)
+    (out / "s3_texts").mkdir(exist_ok=True)
+    s3_texts = [b"[default]\nregion = eu-west-1\ns3 =\n  addressing_style = path\n[profile a]\naws_access_key_id=b\n",
+                b"s3://bucket/a b%41.zt\nhttp://localhost:9000/a\nbytes=0-9", b"hf://datasets/a/b@refs/pr/1/c.zt\nhttps://h\n",
+                b"https://b.s3.amazonaws.com/k?partNumber=1&uploadId=a%2B\n\n\"tag\"",
+                b'<?xml version="1.0"?>\n<Error><Code>A</Code><Region>b-1</Region><Message>&lt;</Message></Error>',
+                b'<A xmlns="b"><UploadId>c&amp;d</UploadId><ETag>&quot;e&quot;</ETag><F/></A>']
+    for number, text in enumerate(s3_texts):
+        (out / "s3_texts" / str(number)).write_bytes(text)
     (out / "sets").mkdir(exist_ok=True)
     maps = [{"a": "1.zt", "b": "2.zt"}, {"a": "1.zt", "b": "2.zt", "w": "f.zt"}, {"a": "2.zt"}, {"a": "../1.zt", "b": 1}, {}]
     for number, weight_map in enumerate(maps):

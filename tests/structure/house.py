@@ -18,7 +18,7 @@ RANKS = {
     6: "sparse quantized reader writer",
     7: "load_plan copy edit lint json pieces import",
     8: "ztensor compiled",
-    9: "hdf5 http eigen mdspan dlpack visit formatter",
+    9: "hdf5 http s3 eigen mdspan dlpack visit formatter",
 }
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
@@ -66,7 +66,7 @@ FOREIGN_HEADERS = {
     r"detail/codec/deflate\.hpp": r"zlib\.h",
     r"eigen\.hpp": r"Eigen/\w+",
     r"detail/hdf5/library\.hpp": r"hdf5\.h",
-    r"detail/http/client\.hpp": r"curl/curl\.h",
+    r"detail/http/(client|url)\.hpp": r"curl/curl\.h",
     r"mdspan\.hpp": r"mdspan/mdspan\.hpp|experimental/mdspan",
 }
 FOREIGN_WORDS = {
@@ -80,7 +80,7 @@ FOREIGN_WORDS = {
     # version.hpp has a symbol of that kind, and no object that a program uses.
     r"\bthread_local\b": r"detail/os/system\.hpp|version\.hpp",
     r"\bH5[A-Z]+\w*|\bhid_t\b|\bherr_t\b|\bhsize_t\b|\bhaddr_t\b": r"detail/hdf5/\w+\.hpp",
-    r"\bcurl_\w+|\bCURL\w*": r"detail/http/client\.hpp",
+    r"\bcurl_\w+|\bCURL\w*": r"detail/http/(client|url)\.hpp",
 }
 
 MAX_MACROS = 18  # six of them make the name of the mode, three pass errors on

@@ -112,7 +112,7 @@ def structs_of(tokens):
 
 def is_apart(header):
     """Of the adaptor for URLs, which a program without libcurl never sees: not counted among the library's headers."""
-    return header.parts[-3:-1] == ("detail", "http") or header.name == "http.hpp"
+    return header.parts[-3:-1] == ("detail", "http") or header.name in ("http.hpp", "s3.hpp")
 
 
 def measure(root):

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Calls of libcurl, from 7.68 on: URLs, and one thread that has many transfers under way. The only file that includes
-// <curl/curl.h>. What to ask and what to make of the answer is transfers.hpp's.
+// Calls of libcurl, from 7.68 on: one thread that has many transfers under way. What to ask and what to make of the
+// answer is transfers.hpp's.
 #ifndef ZTENSOR_DETAIL_HTTP_CLIENT_HPP
 #define ZTENSOR_DETAIL_HTTP_CLIENT_HPP
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/http/messages.hpp>
+#include <ztensor/detail/http/url.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
@@ -45,125 +46,6 @@ namespace detail {
     return is_set_up;
 }
 
-// -- url
-
-/// A URL of http or https as libcurl itself takes it apart, so that what is compared is what it will connect to.
-class http_url {
-public:
-    /// Errors: invalid_argument. No sentence holds any of the text, for it may hold secrets.
-    ZTENSOR_COLD static result<http_url> parse(string_view text) {
-        if (text.empty() || !std::all_of(text.begin(), text.end(), [](char c) {
-                const auto byte = static_cast<unsigned char>(c);
-                return byte > 0x20 && byte != 0x7f;
-            })) {
-            return fail(errc::invalid_argument, "a URL is empty, or holds spaces or control characters");
-        }
-        const handle parts(::curl_url());
-        return read(parts, string(text), CURLU_PATH_AS_IS | CURLU_NON_SUPPORT_SCHEME);
-    }
-
-    /// Where a reference leads, such as that of a redirect; with the user info of this one. Errors: invalid_argument.
-    [[nodiscard]] ZTENSOR_COLD result<http_url> resolve(string_view location) const {
-        string encoded; // some servers send what is no ASCII as it is
-        for (const char c : location) {
-            constexpr char digits[] = "0123456789ABCDEF";
-            const auto byte = static_cast<unsigned char>(c);
-            if (byte <= 0x20 || byte >= 0x7f) {
-                encoded.append({'%', digits[byte >> 4], digits[byte & 15]});
-            } else {
-                encoded += c;
-            }
-        }
-        const handle parts(::curl_url());
-        if (parts != nullptr) {
-            ::curl_url_set(parts.get(), CURLUPART_URL, text_.c_str(), CURLU_PATH_AS_IS);
-        }
-        result<http_url> found = read(parts, encoded, CURLU_NON_SUPPORT_SCHEME);
-        if (found) {
-            found->user_ = user_;
-            found->password_ = password_;
-        }
-        return found;
-    }
-
-    /// What is asked for: without user info and fragment.
-    [[nodiscard]] const string& text() const noexcept { return text_; }
-    [[nodiscard]] const string& host() const noexcept { return host_; }
-    [[nodiscard]] const string& path() const noexcept { return path_; }
-    /// User info, decoded; "" where there is none.
-    [[nodiscard]] const string& user() const noexcept { return user_; }
-    [[nodiscard]] const string& password() const noexcept { return password_; }
-    [[nodiscard]] bool is_https() const noexcept { return is_https_; }
-
-    /// For messages: without anything that may be a secret.
-    [[nodiscard]] ZTENSOR_COLD string shown() const {
-        return (is_https_ ? "https://" : "http://") + host_ + (is_default_port() ? "" : ":" + port_) + path_;
-    }
-
-    /// What `home` may be sent may be sent here, too: the same host and port, or those of https where it was http.
-    [[nodiscard]] bool is_at_home_of(const http_url& home) const noexcept {
-        if (host_ != home.host_) {
-            return false;
-        }
-        return is_https_ == home.is_https_ ? port_ == home.port_
-                                           : is_https_ && is_default_port() && home.is_default_port();
-    }
-
-private:
-    struct closing {
-        void operator()(CURLU* parts) const noexcept { ::curl_url_cleanup(parts); }
-    };
-    using handle = std::unique_ptr<CURLU, closing>;
-
-    http_url() = default;
-
-    [[nodiscard]] bool is_default_port() const noexcept { return port_ == (is_https_ ? "443" : "80"); }
-
-    [[nodiscard]] ZTENSOR_COLD static error not_understood() noexcept {
-        return fail(errc::invalid_argument, "a URL is not one of http or https");
-    }
-
-    [[nodiscard]] static string part(const handle& parts, CURLUPart which, unsigned flags) {
-        char* text = nullptr;
-        if (::curl_url_get(parts.get(), which, &text, flags) != CURLUE_OK || text == nullptr) {
-            return {};
-        }
-        const std::unique_ptr<char, void (*)(void*)> owned(text, &::curl_free);
-        return string(text);
-    }
-
-    static result<http_url> read(const handle& parts, const string& text, unsigned flags) {
-        if (parts == nullptr || ::curl_url_set(parts.get(), CURLUPART_URL, text.c_str(), flags) != CURLUE_OK) {
-            return not_understood();
-        }
-        return read_parts(parts);
-    }
-
-    static result<http_url> read_parts(const handle& parts) {
-        http_url found;
-        string scheme = part(parts, CURLUPART_SCHEME, 0);
-        std::transform(scheme.begin(), scheme.end(), scheme.begin(), &ascii_lower);
-        found.is_https_ = scheme == "https";
-        found.user_ = part(parts, CURLUPART_USER, CURLU_URLDECODE);
-        found.password_ = part(parts, CURLUPART_PASSWORD, CURLU_URLDECODE);
-        for (const CURLUPart secret : {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT}) {
-            ::curl_url_set(parts.get(), secret, nullptr, 0);
-        }
-        found.host_ = part(parts, CURLUPART_HOST, 0);
-        std::transform(found.host_.begin(), found.host_.end(), found.host_.begin(), &ascii_lower);
-        found.port_ = part(parts, CURLUPART_PORT, CURLU_DEFAULT_PORT);
-        found.path_ = part(parts, CURLUPART_PATH, 0);
-        found.text_ = part(parts, CURLUPART_URL, 0);
-        const bool is_understood =
-            (found.is_https_ || scheme == "http") && !found.host_.empty() && !found.text_.empty();
-        const bool is_printable = is_field_value(found.user_ + found.password_ + found.host_);
-        return is_understood && is_printable ? result<http_url>(std::move(found)) : not_understood();
-    }
-
-    string text_, host_, port_, path_, user_, password_;
-    bool is_https_ = false;
-};
-
 // -- attempt
 
 /// Header fields as libcurl takes them.
@@ -179,6 +61,12 @@ public:
     [[nodiscard]] bool add(const string& name, const string& value) {
         curl_slist* const longer =
             ::curl_slist_append(first_, (value.empty() ? name + ";" : name + ": " + value).c_str());
+        first_ = longer != nullptr ? longer : first_;
+        return longer != nullptr;
+    }
+    /// Keeps libcurl from sending a field of its own. False where memory runs out.
+    [[nodiscard]] bool suppress(const char* name_and_colon) noexcept {
+        curl_slist* const longer = ::curl_slist_append(first_, name_and_colon);
         first_ = longer != nullptr ? longer : first_;
         return longer != nullptr;
     }
@@ -208,11 +96,14 @@ struct http_attempt {
     std::shared_ptr<const http_url> target;
     http_field_list fields;
     string user, password;
+    const http_message* message = nullptr; ///< what is sent; null: a range is asked for
     http_range_request asked;
     byte* to = nullptr; ///< room for the whole range
+    span<char> room;    ///< for an answer to a message, or the begin of one that tells of an error
     bool is_pause = false;
     double not_before = 0;
     double deadline = 0; ///< 0: http_settings::deadline_ms after it gets its turn
+    double patience = 1; ///< so many times that long; if it is more than 1, also until the attempt stalls
 
     // What came, to be read when it has ended.
     http_response_head head;
@@ -221,6 +112,9 @@ struct http_attempt {
     const char* words = ""; ///< of libcurl on the failure
     int os_error = 0;       ///< why there is no connection
     size_t received = 0;    ///< bytes of the range, in order from its begin
+
+    /// The answer's body, as far as there is room for it.
+    [[nodiscard]] string_view reply() const noexcept { return {room.data(), replied_}; }
 
 private:
     friend class http_client;
@@ -234,20 +128,28 @@ private:
         words = "";
         os_error = 0;
         received = 0;
+        replied_ = 0;
+        sent_ = 0;
         unwanted_ = 0;
         is_judged_ = false;
         is_cancelled_ = false;
     }
     void judge() noexcept {
         if (!is_judged_) {
-            problem = asked.check(head);
+            problem = message != nullptr ? message->check(head) : asked.check(head);
             is_judged_ = true;
         }
     }
     [[nodiscard]] bool take(const char* data, size_t size) noexcept {
         judge();
-        if (problem == http_problem::other_status) {
-            unwanted_ += size;
+        if (problem == http_problem::other_status || (problem == http_problem::none && message != nullptr)) {
+            const size_t kept = (std::min)(size, room.size() - replied_);
+            std::copy_n(data, kept, room.data() + replied_);
+            replied_ += kept;
+            unwanted_ += size - kept;
+            if (message != nullptr && problem == http_problem::none && unwanted_ != 0) {
+                problem = http_problem::body_too_long;
+            }
             return unwanted_ <= most_unwanted;
         }
         if (problem != http_problem::none) {
@@ -268,6 +170,8 @@ private:
     http_attempt* previous_ = nullptr;
     CURL* easy_ = nullptr; ///< while it is under way
     double last_byte_ = 0;
+    curl_off_t sent_ = 0;
+    size_t replied_ = 0;
     size_t unwanted_ = 0;
     bool is_judged_ = false;
     bool is_cancelled_ = false;
@@ -349,9 +253,10 @@ public:
         }
     }
 
-private:
+    /// False in a process that was forked off from the one that made it.
     [[nodiscard]] bool is_ours() const noexcept { return process_ == process_id(); }
 
+private:
     result<void> start_worker() noexcept {
         if (multi_ == nullptr) {
             multi_ = ::curl_multi_init();
@@ -412,7 +317,8 @@ private:
             if (attempt.is_cancelled_) {
                 finish(attempt, http_failure::cancelled);
             } else if (attempt.easy_ != nullptr) {
-                const double stalls_at = attempt.last_byte_ + settings_->stall_ms / 1000.0;
+                const double stalls_at =
+                    attempt.last_byte_ + (std::max)(1.0, attempt.patience) * settings_->stall_ms / 1000.0;
                 if (stalls_at <= now && is_connected(attempt)) { // libcurl itself would notice it seconds later
                     finish(attempt, http_failure::stalled);
                 } else {
@@ -441,7 +347,8 @@ private:
         }
         attempt.easy_ = easy;
         attempt.last_byte_ = now;
-        attempt.deadline = attempt.deadline != 0 ? attempt.deadline : now + settings_->deadline_ms / 1000.0;
+        attempt.deadline =
+            attempt.deadline != 0 ? attempt.deadline : now + attempt.patience * settings_->deadline_ms / 1000.0;
         ++active_;
         return configure(easy, attempt, now) && ::curl_multi_add_handle(multi_, easy) == CURLM_OK;
     }
@@ -480,6 +387,18 @@ private:
         const double left_ms = (std::max)(1.0, (attempt.deadline - now) * 1000);
         set(CURLOPT_TIMEOUT_MS, static_cast<long>((std::min)(left_ms, 2e9)));
         set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>((std::min)(settings_->connect_ms, uint32_t{2'000'000'000})));
+        if (attempt.message != nullptr) {
+            set(CURLOPT_CUSTOMREQUEST, attempt.message->method);
+            if (attempt.message->method != string_view("DELETE")) {
+                set(CURLOPT_POSTFIELDS,
+                    !attempt.message->body.empty() ? static_cast<const void*>(attempt.message->body.data()) : "");
+                set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(attempt.message->body.size()));
+                ::curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
+            }
+            set(CURLOPT_NOPROGRESS, 0L);
+            set(CURLOPT_XFERINFOFUNCTION, &note_sent);
+            set(CURLOPT_XFERINFODATA, static_cast<void*>(&attempt));
+        }
         set(CURLOPT_HEADERFUNCTION, &take_line);
         set(CURLOPT_HEADERDATA, static_cast<void*>(&attempt));
         set(CURLOPT_WRITEFUNCTION, &take_body);
@@ -497,6 +416,16 @@ private:
         auto& receiving = *static_cast<http_attempt*>(attempt);
         receiving.last_byte_ = steady_seconds();
         return receiving.take(data, size) ? size : 0;
+    }
+
+    /// Bytes that go out count like those that come in.
+    static int note_sent(void* attempt, curl_off_t, curl_off_t, curl_off_t, curl_off_t sent) noexcept {
+        auto& sending = *static_cast<http_attempt*>(attempt);
+        if (sending.sent_ != sent) {
+            sending.sent_ = sent;
+            sending.last_byte_ = steady_seconds();
+        }
+        return 0;
     }
 
     /// The request has been sent, or is about to be.

@@ -16,6 +16,7 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <utility>
 
 namespace ztensor {
@@ -253,6 +254,8 @@ public:
     [[nodiscard]] string_view tag() const noexcept { return tag_.view(); }
     [[nodiscard]] string_view location() const noexcept { return location_.view(); }
     [[nodiscard]] string_view retry_after() const noexcept { return retry_after_.view(); }
+    /// Where S3 has the bucket (x-amz-bucket-region); "" where it does not say so.
+    [[nodiscard]] string_view bucket_region() const noexcept { return bucket_region_.view(); }
     /// The body's bytes are those of the file: no content coding is applied.
     [[nodiscard]] bool is_identity() const noexcept { return is_identity_; }
 
@@ -268,6 +271,7 @@ private:
         tag_.clear();
         location_.clear();
         retry_after_.clear();
+        bucket_region_.clear();
     }
 
     void add_field(string_view line) noexcept {
@@ -294,6 +298,8 @@ private:
             is_malformed_ = is_malformed_ || !location_.assign(value);
         } else if (is("retry-after", has_retry_after_)) {
             retry_after_.assign(value);
+        } else if (equals_ignoring_case(name, "x-amz-bucket-region")) {
+            bucket_region_.assign(value);
         } else if (equals_ignoring_case(name, "content-encoding")) {
             is_identity_ = is_identity_ && (value.empty() || equals_ignoring_case(value, "identity"));
         }
@@ -312,6 +318,7 @@ private:
     bounded_text<256> tag_;
     bounded_text<size_t{8} << 10> location_;
     bounded_text<64> retry_after_;
+    bounded_text<63> bucket_region_;
 };
 
 // -- range request
@@ -332,6 +339,31 @@ enum class http_problem : uint8_t {
     body_too_long,  ///< more bytes than the response's own range has
 };
 
+/// What is the matter with the head of any response, whatever was asked for.
+[[nodiscard]] inline http_problem check_form(const http_response_head& head) noexcept {
+    return head.is_too_large()   ? http_problem::head_too_large
+           : !head.is_complete() ? http_problem::no_response
+           : head.is_malformed() ? http_problem::head_malformed
+                                 : http_problem::none;
+}
+
+/// A request that sends something, in place of asking for a range. Its answer is short.
+struct http_message {
+    const char* method = "PUT"; ///< or "POST", "DELETE"
+    string query;               ///< which follows the URL of the object; "" for none
+    vector<std::pair<string, string>> fields;
+    bytes_view body;       ///< stays where it is until the request is over
+    string payload_sha256; ///< what the store is to sign for the body
+
+    [[nodiscard]] static http_problem check(const http_response_head& head) noexcept {
+        const http_problem problem = check_form(head);
+        return problem != http_problem::none ? problem
+               : head.status() / 100 != 2    ? http_problem::other_status
+               : !head.is_identity()         ? http_problem::encoded
+                                             : http_problem::none;
+    }
+};
+
 /// A range as a request asks for it.
 struct http_range_request {
     uint64_t begin = 0;
@@ -342,14 +374,8 @@ struct http_range_request {
     string_view tag;           ///< likewise; "" where it is not
 
     [[nodiscard]] http_problem check(const http_response_head& head) const noexcept {
-        if (head.is_too_large()) {
-            return http_problem::head_too_large;
-        }
-        if (!head.is_complete()) {
-            return http_problem::no_response;
-        }
-        if (head.is_malformed()) {
-            return http_problem::head_malformed;
+        if (const http_problem problem = check_form(head); problem != http_problem::none) {
+            return problem;
         }
         if (head.status() != 206) {
             return head.status() == 200 ? http_problem::whole_content : http_problem::other_status;
@@ -398,6 +424,23 @@ enum class http_failure : uint8_t {
 /// Header fields, in order: name and value.
 using http_fields = vector<std::pair<string, string>>;
 
+/// What an adaptor for a store adds to HTTP, in place of http_options::sign(). Called by several threads at once.
+class http_store {
+public:
+    http_store() = default;
+    http_store(const http_store&) = delete;
+    http_store& operator=(const http_store&) = delete;
+    virtual ~http_store() = default;
+
+    /// The fields that authenticate a request to the host of the URL that was given.
+    [[nodiscard]] virtual result<http_fields> sign(string_view method, string_view url, const http_fields& fields,
+                                                   string_view payload_sha256) const = 0;
+    /// If the answer says what was wrong with a request of `url`, as far as it can be put right: the URL to ask for in
+    /// its place, perhaps the same. `body` is the first part of an answer's body.
+    [[nodiscard]] virtual optional<string> correct(string_view url, const http_response_head& head,
+                                                   string_view body) const = 0;
+};
+
 struct http_settings {
     size_t request_bytes = size_t{8} << 20;
     size_t gap_bytes = size_t{256} << 10;
@@ -417,6 +460,7 @@ struct http_settings {
     std::function<result<string>(string_view url)> refresh;
     std::function<result<http_fields>(string_view method, string_view url, const http_fields& headers)> sign;
     std::function<result<string>(string_view name, string_view digest)> shard_url;
+    std::shared_ptr<const http_store> store; ///< of the adaptor for it; null for plain HTTP
 
     [[nodiscard]] uint32_t back_off_ms(unsigned tries) const noexcept {
         constexpr uint32_t first = 100, most = 10'000;

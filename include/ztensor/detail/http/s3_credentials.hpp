@@ -403,7 +403,7 @@ struct s3_account {
 /// A file of settings; an empty one if there is none, or this user may not look for it. Errors: those of file::open()
 /// and parse_ini(), with the path.
 [[nodiscard]] inline result<ini_file> read_ini(const string& path) {
-    if (path.empty()) {
+    if (path.empty() || path == "/dev/null") { // as AWS_CONFIG_FILE often says that there is no file
         return ini_file();
     }
     const auto read = [&]() -> result<ini_file> {

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 namespace ztensor {
@@ -285,14 +286,21 @@ private:
         const string query = settings().keeps_query ? text.substr((std::min)(text.find('?'), text.size())) : string();
         string blob = "blobs/" + string(digest);
         std::replace(blob.begin(), blob.end(), ':', '/');
+        optional<error> refused;
         for (const string& each : {stem + "-" + string(name) + ".zt", blob}) {
             ZTENSOR_TRY_ASSIGN(http_url url, home->resolve("./" + each + query));
-            ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> found, open_shard_at(std::move(url)));
-            if (found != nullptr) {
+            result<std::shared_ptr<const byte_source>> found = open_shard_at(std::move(url));
+            if (!found && found.error().os_error() == std::errc::permission_denied) {
+                refused =
+                    std::move(found).error(); // so S3 answers for what is not there to who may not list the bucket
+                continue;
+            }
+            if (!found || *found != nullptr) {
                 return found;
             }
         }
-        return std::shared_ptr<const byte_source>();
+        return refused ? result<std::shared_ptr<const byte_source>>(*std::move(refused))
+                       : std::shared_ptr<const byte_source>();
     }
 
     /// Null where there is nothing. It shares the connections of this file.

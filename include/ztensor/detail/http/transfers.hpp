@@ -9,6 +9,9 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/http/client.hpp>
 #include <ztensor/detail/http/messages.hpp>
+#include <ztensor/detail/http/pieces.hpp>
+#include <ztensor/detail/http/s3_replies.hpp>
+#include <ztensor/detail/http/url.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/io.hpp>
@@ -25,188 +28,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-// -- piece
-
-/// A range that is read by one request at a time, repeated and continued until all of it is here.
-struct http_progress {
-    uint64_t begin = 0; ///< of what is still to come
-    uint64_t end = 0;   ///< of a suffix that no response has placed yet, how many bytes
-    byte* to = nullptr;
-    bool is_suffix = false;
-    bool may_be_short = false;
-    optional<uint64_t> total; ///< of the file, as soon as it is known
-    string tag;
-    string tag_host; ///< which gave the tag, and is told to match it
-
-    std::shared_ptr<const http_url> home; ///< what was given, or the last that refresh() gave
-    uint64_t generation = 0;              ///< of `home`
-    bool is_following = false;            ///< the next request goes to attempt.target: a redirect leads there
-    bool has_gone_back = false;
-    unsigned redirects = 0;
-    unsigned refreshes = 0;
-    unsigned tries = 0;
-
-    struct http_open_request* of = nullptr;
-    optional<error> failure;
-    bool is_refused = false; ///< the server does not take this kind of range
-};
-
-struct http_piece : http_progress {
-    http_attempt attempt;
-
-    void reset() noexcept { http_progress::operator=({}); }
-};
-
-enum class http_step { done, goes_on, failed };
-
-/// A request of a caller of which pieces are under way.
-struct http_open_request {
-    read_request given;
-    uint64_t next; ///< where the next piece begins
-    uint64_t end;
-    size_t under_way = 0;
-    optional<error> failure;
-
-    [[nodiscard]] bool is_issued() const noexcept { return failure || next == end; }
-};
-
-/// The attempts of one call. None is under way after it, whatever ends the call.
-class http_call {
-public:
-    explicit http_call(http_client& client) noexcept : client_(client) {}
-    http_call(const http_call&) = delete;
-    http_call& operator=(const http_call&) = delete;
-    ~http_call() {
-        client_.cancel(inbox_, [](const http_attempt&) { return true; });
-        while (inbox_.under_way != 0) {
-            static_cast<void>(client_.wait(inbox_));
-        }
-    }
-
-    [[nodiscard]] size_t under_way() const noexcept { return inbox_.under_way; }
-    result<void> submit(http_piece& piece) noexcept { return client_.submit(piece.attempt, inbox_); }
-    /// Which of `pieces` has news; one of them is under way.
-    template <class Pieces>
-    [[nodiscard]] http_piece& wait(const Pieces& pieces) noexcept {
-        const http_attempt* const ended = &client_.wait(inbox_);
-        return **std::find_if(pieces.begin(), pieces.end(), [&](const auto& each) { return &each->attempt == ended; });
-    }
-    /// Ends those of a request soon; wait() still gives them.
-    void cancel(const http_open_request& request, const vector<std::unique_ptr<http_piece>>& pieces) noexcept {
-        client_.cancel(inbox_, [&](const http_attempt& attempt) {
-            return std::any_of(pieces.begin(), pieces.end(), [&](const std::unique_ptr<http_piece>& each) {
-                return &each->attempt == &attempt && each->of == &request;
-            });
-        });
-    }
-
-private:
-    http_client& client_;
-    http_inbox inbox_;
-};
-
-// -- wording
-
-/// What is the matter with an attempt that ended without what was asked for.
-[[nodiscard]] ZTENSOR_COLD inline error describe_attempt(const http_piece& piece) {
-    const http_attempt& attempt = piece.attempt;
-    string more;
-    if (attempt.target != nullptr && piece.home != nullptr && attempt.target->host() != piece.home->host()) {
-        more += sentence(", at {} where it redirects to", {in_quotes(attempt.target->host())});
-    }
-    if (piece.tries != 0) {
-        more += sentence(", at try {}", {piece.tries + 1});
-    }
-    const auto io = [&](const char* pattern) { return fail(errc::io_error, pattern, {more}); };
-    const auto os = [&](const char* pattern, std::errc meaning) {
-        return io(pattern).because(std::make_error_code(meaning));
-    };
-    const unsigned status = attempt.head.status();
-    if (attempt.problem == http_problem::other_status) {
-        switch (status) {
-        case 401:
-        case 403:
-            return fail(errc::io_error,
-                        "the server refuses access (status {}): credentials are missing, wrong or expired{}",
-                        {status, more})
-                .because(std::make_error_code(std::errc::permission_denied));
-        case 404:
-        case 410:
-            return fail(errc::file_not_found, "the server has nothing at this URL (status {}){}", {status, more});
-        case 412:
-            return fail(errc::file_changed,
-                        "the file has changed since it was opened: it has another ETag (status 412){}", {more});
-        case 416:
-            return attempt.head.range() && piece.total && attempt.head.range()->total != *piece.total
-                       ? fail(errc::file_changed, "the file has become {} bytes large; it had {} (status 416){}",
-                              {attempt.head.range()->total, *piece.total, more})
-                       : io("the server refuses the range that was asked for (status 416){}");
-        default:
-            return fail(errc::io_error, "the server answers with status {}{}", {status, more});
-        }
-    }
-    switch (attempt.failure) {
-    case http_failure::none:
-    case http_failure::stopped:
-        break;
-    case http_failure::cancelled:
-        return fail(errc::cancelled, "reading was stopped");
-    case http_failure::out_of_memory:
-        return fail(errc::out_of_memory, "libcurl ran out of memory");
-    case http_failure::no_address:
-        return io("DNS has no address for the host{}");
-    case http_failure::no_connection:
-        return io("no connection to the host{}").because({attempt.os_error, std::system_category()});
-    case http_failure::handshake:
-        return fail(errc::io_error, "TLS can't be begun with the host ({}){}", {attempt.words, more});
-    case http_failure::certificate:
-        return fail(errc::io_error, "TLS: the host's certificate is not trusted ({}){}", {attempt.words, more});
-    case http_failure::no_tls:
-        return io("this libcurl can't speak HTTPS{}");
-    case http_failure::connect_timed_out:
-        return os("the host can't be reached in the time that http_options::connect_timeout() gives{}",
-                  std::errc::timed_out);
-    case http_failure::stalled:
-        return os("the server sends nothing for the time that http_options::stall_timeout() gives{}",
-                  std::errc::timed_out);
-    case http_failure::timed_out:
-        return os("a request takes more time than http_options::deadline() gives{}", std::errc::timed_out);
-    case http_failure::broken:
-        return os("the connection was reset or ended early{}", std::errc::connection_reset);
-    case http_failure::other:
-        return fail(errc::io_error, "libcurl: {}{}", {attempt.words, more});
-    }
-    switch (attempt.problem) {
-    case http_problem::whole_content:
-        return io(
-            "the server does not give ranges of the file: it answers with all of it (status 200 instead of 206){}");
-    case http_problem::encoded:
-        return io("the server compresses the file on the way, although it was told not to (Content-Encoding){}");
-    case http_problem::no_range:
-        return io("the server does not say which range it sends (Content-Range is absent or malformed){}");
-    case http_problem::other_range:
-        return io("the server sends another range than was asked for{}");
-    case http_problem::other_total:
-        return fail(errc::file_changed, "the file has become {} bytes large; it had {}{}",
-                    {attempt.head.range() ? attempt.head.range()->total : 0, piece.total.value_or(0), more});
-    case http_problem::other_tag:
-        return fail(errc::file_changed, "the file has changed since it was opened: it has another ETag{}", {more});
-    case http_problem::body_too_long:
-        return io("the server sends more bytes than the range has{}");
-    case http_problem::head_too_large:
-        return io("the header of the server's response is too large{}");
-    case http_problem::head_malformed:
-    case http_problem::no_response:
-        return io("what the server sends is no well-formed response of HTTP{}");
-    case http_problem::none:
-    case http_problem::other_status:
-        break;
-    }
-    return os("the server sends fewer bytes than the range has{}", std::errc::connection_reset);
-}
-
-// -- transfers
 
 /// Pieces of one file, and where it is: at the URL that was given, or that refresh() gave, or where redirects led.
 /// Members may be called from several threads at once.
@@ -238,6 +59,9 @@ public:
         if (attempt.is_pause && attempt.failure == http_failure::none) {
             return again(piece, call);
         }
+        if (piece.message != nullptr) {
+            return advance_message(piece, call);
+        }
         if (!attempt.is_pause && attempt.head.is_complete() && attempt.head.range() &&
             (attempt.problem == http_problem::none || attempt.problem == http_problem::body_too_long)) {
             note_progress(piece);
@@ -264,16 +88,8 @@ public:
                                attempt.problem == http_problem::no_range ||
                                attempt.problem == http_problem::other_range;
             return failed(piece);
-        case http_failure::no_address:
-        case http_failure::no_connection:
-        case http_failure::handshake: // a mistake in the URL should not take a minute to be told
-            return repeat(piece, call, is_open_ ? settings_->retries : (std::min)(settings_->retries, 2u));
-        case http_failure::connect_timed_out:
-        case http_failure::stalled:
-        case http_failure::broken:
-            return repeat(piece, call, settings_->retries);
         default:
-            return failed(piece);
+            return advance_by_failure(piece, call);
         }
     }
 
@@ -287,13 +103,22 @@ private:
             piece.generation = generation_;
             attempt.target = located_ != nullptr ? located_ : home_;
         }
+        attempt.message = piece.message;
         attempt.asked = {piece.begin, piece.end, piece.is_suffix, piece.may_be_short, piece.total, piece.tag};
         attempt.to = piece.to;
         attempt.is_pause = false;
         attempt.not_before = 0;
         http_fields fields;
-        fields.emplace_back("Range", piece.is_suffix ? sentence("bytes=-{}", {piece.end})
-                                                     : sentence("bytes={}-{}", {piece.begin, piece.end - 1}));
+        if (piece.message != nullptr) {
+            if (!piece.message->query.empty()) {
+                ZTENSOR_TRY_ASSIGN(http_url url, http_url::parse(piece.home->text() + '?' + piece.message->query));
+                attempt.target = std::make_shared<const http_url>(std::move(url));
+            }
+            fields = piece.message->fields;
+        } else {
+            fields.emplace_back("Range", piece.is_suffix ? sentence("bytes=-{}", {piece.end})
+                                                         : sentence("bytes={}-{}", {piece.begin, piece.end - 1}));
+        }
         fields.emplace_back("Accept-Encoding", "identity");
         if (is_strong_tag(piece.tag) && attempt.target->host() == piece.tag_host) {
             fields.emplace_back("If-Match", piece.tag);
@@ -304,11 +129,9 @@ private:
             attempt.user = piece.home->user();
             attempt.password = piece.home->password();
             fields.insert(fields.end(), settings_->headers.begin(), settings_->headers.end());
-            if (settings_->sign) {
-                ZTENSOR_TRY_ASSIGN(http_fields added, settings_->sign("GET", attempt.target->text(), fields));
-                ZTENSOR_TRY(check_fields(added));
-                std::move(added.begin(), added.end(), std::back_inserter(fields));
-            }
+            ZTENSOR_TRY_ASSIGN(http_fields added, signature_of(piece, fields));
+            ZTENSOR_TRY(check_fields(added));
+            std::move(added.begin(), added.end(), std::back_inserter(fields));
         }
         attempt.fields.clear();
         for (const auto& [name, value] : fields) {
@@ -316,7 +139,20 @@ private:
                 return fail(errc::out_of_memory, "libcurl ran out of memory");
             }
         }
+        if (piece.message != nullptr && !attempt.fields.suppress("Expect:")) { // not every server knows it
+            return fail(errc::out_of_memory, "libcurl ran out of memory");
+        }
         return call.submit(piece);
+    }
+
+    [[nodiscard]] result<http_fields> signature_of(const http_piece& piece, const http_fields& fields) const {
+        const char* const method = piece.message != nullptr ? piece.message->method : "GET";
+        const string& url = piece.attempt.target->text();
+        if (settings_->store != nullptr) {
+            return settings_->store->sign(method, url, fields,
+                                          piece.message != nullptr ? piece.message->payload_sha256 : string_view());
+        }
+        return settings_->sign ? settings_->sign(method, url, fields) : http_fields();
     }
 
     static void note_progress(http_piece& piece) {
@@ -333,20 +169,89 @@ private:
         }
     }
 
+    /// The connection failed, before or after it was there.
+    http_step advance_by_failure(http_piece& piece, http_call& call) const {
+        switch (piece.attempt.failure) {
+        case http_failure::no_address:
+        case http_failure::no_connection:
+        case http_failure::handshake: // a mistake in the URL should not take a minute to be told
+            return repeat(piece, call, is_open_ ? settings_->retries : (std::min)(settings_->retries, 2u));
+        case http_failure::connect_timed_out:
+        case http_failure::stalled:
+        case http_failure::broken:
+            return repeat(piece, call, settings_->retries);
+        default:
+            return failed(piece);
+        }
+    }
+
+    http_step advance_message(http_piece& piece, http_call& call) const {
+        const http_attempt& attempt = piece.attempt;
+        if (!attempt.is_pause && attempt.problem == http_problem::other_status && attempt.head.is_complete()) {
+            return advance_by_status(piece, call);
+        }
+        if (attempt.is_pause || (attempt.failure != http_failure::none && attempt.failure != http_failure::stopped)) {
+            return advance_by_failure(piece, call);
+        }
+        // S3 begins some answers before it knows how they end.
+        const optional<s3_reply> reply = parse_s3_reply(attempt.reply());
+        if (attempt.problem == http_problem::none && reply && reply->is_error()) {
+            const bool may_pass = reply->code == "InternalError" || reply->code == "SlowDown" ||
+                                  reply->code == "ServiceUnavailable" || reply->code == "RequestTimeout";
+            return may_pass ? repeat(piece, call, settings_->retries) : failed(piece);
+        }
+        return attempt.problem == http_problem::none ? http_step::done : failed(piece);
+    }
+
+    /// True if the store knows what was wrong with the request, and it can be made again.
+    ZTENSOR_COLD result<bool> correct(http_piece& piece) const {
+        if (settings_->store == nullptr || piece.corrections >= 2 ||
+            !piece.attempt.target->is_at_home_of(*piece.home)) {
+            return false;
+        }
+        const os_lock one_at_a_time(refreshing_);
+        {
+            const os_lock lock(mutex_);
+            if (generation_ != piece.generation) {
+                ++piece.corrections;
+                return true;
+            }
+        }
+        const optional<string> text =
+            settings_->store->correct(piece.home->text(), piece.attempt.head, piece.attempt.reply());
+        if (!text) {
+            return false;
+        }
+        ++piece.corrections;
+        ZTENSOR_TRY_ASSIGN(http_url made, http_url::parse(*text));
+        replace_home(std::move(made));
+        return true;
+    }
+
     http_step advance_by_status(http_piece& piece, http_call& call) const {
         const http_response_head& head = piece.attempt.head;
+        const result<bool> is_corrected = head.status() < 500 ? correct(piece) : false;
+        if (!is_corrected) {
+            piece.failure = is_corrected.error();
+            return http_step::failed;
+        }
+        if (*is_corrected) {
+            piece.is_following = false;
+            return again(piece, call);
+        }
+        const bool is_message = piece.message != nullptr;
         switch (head.status()) {
         case 301:
         case 302:
         case 303:
         case 307:
         case 308:
-            return follow(piece, call);
+            return is_message ? failed(piece) : follow(piece, call);
         case 401:
         case 403:
         case 404:
         case 410:
-            return recover(piece, call);
+            return is_message ? failed(piece) : recover(piece, call);
         case 408:
         case 429:
         case 500:
@@ -441,12 +346,15 @@ private:
         }
         ZTENSOR_TRY_ASSIGN(const string text, settings_->refresh(path_));
         ZTENSOR_TRY_ASSIGN(http_url made, http_url::parse(text));
+        replace_home(std::move(made));
+        return {};
+    }
+    void replace_home(http_url made) const {
         auto home = std::make_shared<const http_url>(std::move(made));
         const os_lock lock(mutex_);
         home_ = std::move(home);
         located_ = nullptr;
         ++generation_;
-        return {};
     }
 
     void remember_location(const http_piece& piece) const {
