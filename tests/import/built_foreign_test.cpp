@@ -307,6 +307,284 @@ TEST_CASE("tensors of a checkpoint are gathered from storages of every width, on
     CHECK(refusal(missing) == errc::schema_missing);
 }
 
+namespace {
+
+namespace built_foreign {
+
+bytes called(const bytes& callable, const std::vector<bytes>& arguments) {
+    bytes all = callable + "(";
+    for (const bytes& each : arguments) {
+        all += each;
+    }
+    return all + "tR";
+}
+bytes tuple_of(const std::vector<bytes>& parts) {
+    bytes all = "(";
+    for (const bytes& each : parts) {
+        all += each;
+    }
+    return all + "t";
+}
+/// The id of a storage on a device, perhaps with a view of it.
+bytes pickled_storage(const bytes& storage, const bytes& key, std::uint64_t elements, const bytes& device = "cpu",
+                      const bytes& view = {}) {
+    return "(" + pickled_text("storage") + pickled_global("torch", storage) + pickled_text(key) + pickled_text(device) +
+           pickled_number(elements) + view + "tQ";
+}
+
+/// Why an item of that name was skipped; "" if none was.
+std::string why_skipped(const reader& file, std::string_view name) {
+    for (const ztensor::skipped_item& each : file.skipped()) {
+        if (each.name == name) {
+            return each.why;
+        }
+    }
+    return "";
+}
+bool is_skipped_because(const reader& file, std::string_view name, std::string_view why) {
+    return why_skipped(file, name).find(why) != std::string::npos;
+}
+
+} // namespace built_foreign
+
+} // namespace
+
+TEST_CASE("a tensor may be both conjugated and negated, and a storage may be shown in part") {
+    using namespace built_foreign;
+    const bytes both = "}(" + pickled_text("conj") + "\x88" + pickled_text("neg") + "\x88u";
+    const bytes changed = called(pickled_global("torch._utils", "_rebuild_tensor_v2"),
+                                 {pickled_storage("ComplexFloatStorage", "0", 1), pickled_number(0), pickled_tuple({1}),
+                                  pickled_tuple({1}), "\x89", ")", both});
+    const bytes view = tuple_of({pickled_text("v"), pickled_number(1), pickled_number(2)});
+    const auto file = open_as("x.pt", checkpoint({{"changed", changed},
+                                                  {"shown", pickled_storage("ShortStorage", "1", 4, "cpu", view)},
+                                                  {"meta", pickled_storage("ShortStorage", "2", 4, "meta")}},
+                                                 {{"x/data/0", bytes("\0\0\x80\x3f\0\0\0\x40", 8)},
+                                                  {"x/data/1", bytes("\1\0\2\0\3\0\4\0", 8)}}));
+    REQUIRE(outcome(file) == "ok");
+    CHECK(support::memory_of(file->read<std::byte>("changed").value()) == // -1 + 2i of 1 + 2i
+          support::between_file_and_host(bytes("\0\0\x80\xbf\0\0\0\x40", 8), 4));
+    CHECK(file->read<std::int16_t>("shown").value() == std::vector<std::int16_t>{2, 3});
+    CHECK(is_skipped_because(*file, "meta", "device meta"));
+    const bytes beyond = tuple_of({pickled_text("v"), pickled_number(3), pickled_number(2)});
+    CHECK(refusal(open_as("x.pt", checkpoint({{"shown", pickled_storage("ShortStorage", "1", 4, "cpu", beyond)}},
+                                             {{"x/data/1", bytes(8, '\1')}}))) == errc::out_of_bounds);
+}
+
+TEST_CASE("a checkpoint of nothing is empty, and the second of two values of one name is skipped") {
+    using namespace built_foreign;
+    const auto empty = open_as("x.pt", checkpoint({}, {}));
+    REQUIRE(outcome(empty) == "ok");
+    CHECK(empty->size() == 0);
+    CHECK(empty->skipped().empty());
+    const auto twice = open_as("x.pt", checkpoint({{"a.b", pickled_number(1)},
+                                                   {"a", "}" + pickled_text("b") + pickled_number(2) + "s"},
+                                                   {"w", pickled_tensor("ByteStorage", "0", 1, {1}, {1})}},
+                                                  {{"x/data/0", "x"}}));
+    REQUIRE(outcome(twice) == "ok");
+    CHECK(twice->attributes().integer("a.b").value() == 1);
+    CHECK(is_skipped_because(*twice, "a.b", "another value has the same name"));
+}
+
+TEST_CASE("what quantizes a tensor is numbers, or tensors for each channel, and anything else is skipped") {
+    using namespace built_foreign;
+    const bytes scheme = pickled_global("torch", "per_channel_affine");
+    const bytes scales = pickled_tensor("DoubleStorage", "1", 1, {1}, {1});
+    const bytes zeros = pickled_tensor("LongStorage", "2", 1, {1}, {1});
+    const bytes half = bytes("G\x3f\xe0\0\0\0\0\0\0", 9), axis = pickled_number(0);
+    const auto by = [&](const std::vector<bytes>& quantizer) {
+        const bytes tensor = called(pickled_global("torch._utils", "_rebuild_qtensor"),
+                                    {pickled_storage("QInt8Storage", "0", 1), pickled_number(0), pickled_tuple({1}),
+                                     pickled_tuple({1}), tuple_of(quantizer), "\x89", ")"});
+        return open_as("x.pt", checkpoint({{"q", tensor}, {"w", pickled_tensor("ByteStorage", "0", 1, {1}, {1})}},
+                                          {{"x/data/0", "x"}, {"x/data/1", bytes(8, '\0')}, {"x/data/2", bytes(8, '\0')}}));
+    };
+    const auto of_numbers = by({"N", half, axis});
+    REQUIRE(outcome(of_numbers) == "ok");
+    CHECK(of_numbers->find("q")->attributes().number("scale").value() == 0.5);
+    CHECK_FALSE(of_numbers->find("q")->attributes().contains("qscheme"));
+    const auto of_channels = by({scheme, scales, zeros, axis});
+    REQUIRE(outcome(of_channels) == "ok");
+    CHECK(of_channels->contains("q.zero_point"));
+    const std::vector<std::vector<bytes>> unknown = {{scheme, half, zeros, axis}, {scheme, half, half},
+                                                     {scheme, axis, axis},        {scheme, scales, axis, axis},
+                                                     {scheme, scales, zeros},     {scheme, scales, zeros, half},
+                                                     {scheme, scales, zeros, axis, axis}};
+    for (std::size_t i = 0; i < unknown.size(); ++i) {
+        CAPTURE(i);
+        const auto file = by(unknown[i]);
+        REQUIRE(outcome(file) == "ok");
+        CHECK(is_skipped_because(*file, "q", "quantized in a way that is not known"));
+        CHECK(file->size() == 1);
+    }
+}
+
+TEST_CASE("sparse tensors whose parts no format has are their parts, and named after their layout") {
+    using namespace built_foreign;
+    const auto names_of = [](const bytes& layout, const std::vector<bytes>& parts) {
+        const bytes tensor = called(pickled_global("torch._utils", "_rebuild_sparse_tensor"),
+                                    {pickled_text(layout), tuple_of(parts)});
+        const auto file = open_as("x.pt", checkpoint({{"s", tensor}}, {{"x/data/0", bytes(64, '\0')}}));
+        REQUIRE(outcome(file) == "ok");
+        std::string all;
+        for (const ztensor::object_view object : *file) {
+            all += std::string(object.name()) + ":" + std::string(object.format().text()) + " ";
+        }
+        return all;
+    };
+    const auto part = [](const char* storage, const std::vector<std::uint64_t>& sizes) {
+        std::vector<std::uint64_t> strides(sizes.size(), 1);
+        return pickled_tensor(storage, "0", 8, sizes, strides);
+    };
+    const bytes longs = part("LongStorage", {1});
+    const bytes values = part("LongStorage", {1}), coords = part("LongStorage", {1, 1});
+    const bytes csr_parts = "s.crow_indices:dense s.col_indices:dense s.values:dense ";
+    // By rows: one row and one column.
+    const bytes pointers = part("LongStorage", {2});
+    CHECK(names_of("torch.sparse_csr", {pointers, longs, values, pickled_tuple({1, 1})}) == "s:sparse_csr ");
+    CHECK(names_of("torch.sparse_csr", {pointers, longs, values, pickled_tuple({1, 1, 1})}) == csr_parts);
+    CHECK(names_of("torch.sparse_csr", {pointers, longs, values, pickled_tuple({1})}) == csr_parts);
+    CHECK(names_of("torch.sparse_csr", {pointers, longs, coords, pickled_tuple({1, 1})}) == csr_parts);
+    CHECK(names_of("torch.sparse_bsr", {pointers, longs, values, pickled_tuple({1, 1})}) == csr_parts);
+    CHECK(names_of("torch.sparse_csc", {pointers, longs, values, pickled_tuple({1, 1})}) ==
+          "s.ccol_indices:dense s.row_indices:dense s.values:dense ");
+    // Coordinates: one of one dimension.
+    const bytes coo_parts = "s.indices:dense s.values:dense ";
+    CHECK(names_of("torch.sparse_coo", {coords, values, pickled_tuple({1})}) == "s:sparse_coo ");
+    CHECK(names_of("torch.sparse_coo", {coords, values, pickled_tuple({})}) == coo_parts);
+    CHECK(names_of("torch.sparse_coo", {coords, values, pickled_tuple({1, 1})}) == coo_parts);
+    CHECK(names_of("torch.sparse_coo", {longs, values, pickled_tuple({1})}) == coo_parts);
+    // Indices of other than 64 bits.
+    const auto typed = [](const char* dtype, const std::vector<std::uint64_t>& sizes) {
+        return called(pickled_global("torch._utils", "_rebuild_tensor_v3"),
+                      {pickled_storage("UntypedStorage", "0", 64), pickled_number(0), pickled_tuple(sizes),
+                       pickled_tuple(std::vector<std::uint64_t>(sizes.size(), 1)), "\x89", ")",
+                       pickled_global("torch", dtype)});
+    };
+    CHECK(names_of("torch.sparse_csr", {typed("int64", {2}), typed("int64", {1}), typed("int64", {1}),
+                                        pickled_tuple({1, 1})}) == "s:sparse_csr ");
+    CHECK(names_of("torch.sparse_csr", {typed("int32", {2}), typed("int64", {1}), typed("int64", {1}),
+                                        pickled_tuple({1, 1})}) == csr_parts);
+    CHECK(names_of("torch.sparse_csr", {typed("int64", {2}), typed("int32", {1}), typed("int64", {1}),
+                                        pickled_tuple({1, 1})}) == csr_parts);
+    CHECK(names_of("torch.sparse_coo", {typed("int32", {1, 1}), typed("int64", {1}), pickled_tuple({1})}) == coo_parts);
+}
+
+TEST_CASE("an array of NumPy in a checkpoint is read where its type, shape and bytes are what NumPy pickles") {
+    using namespace built_foreign;
+    // A dtype by its text or its class, and the state that is set: a version and the order of bytes.
+    const auto dtype = [](const bytes& type, const bytes& state) {
+        return called(pickled_global("numpy", "dtype"), {type, "\x89", "\x88"}) + state + (state.empty() ? "" : "b");
+    };
+    const auto state_of_dtype = [](const char* order) {
+        return tuple_of({pickled_number(3), pickled_text(order), "N", "N", "N"});
+    };
+    const auto array = [](const bytes& type, const bytes& shape, const bytes& order, const bytes& data,
+                          bool has_version = true) {
+        const bytes rebuilt = called(pickled_global("numpy.core.multiarray", "_reconstruct"),
+                                     {pickled_global("numpy", "ndarray"), pickled_tuple({0}), "C" + bytes("\1b", 2)});
+        return rebuilt + (has_version ? tuple_of({pickled_number(1), shape, type, order, data})
+                                      : tuple_of({shape, type, order, data})) + "b";
+    };
+    const auto read = [&](const bytes& value) {
+        const auto file = open_as("x.pt", checkpoint({{"a", value}, {"w", pickled_tensor("ByteStorage", "0", 1, {1}, {1})}},
+                                                     {{"x/data/0", "x"}}));
+        REQUIRE(outcome(file) == "ok");
+        if (!file->contains("a")) {
+            return why_skipped(*file, "a");
+        }
+        const ztensor::component_view data = file->find("a")->data().value();
+        return std::string(data.dtype().text()) + (data.is_big_endian() ? " big" : "");
+    };
+    const bytes f4 = dtype(pickled_text("f4"), state_of_dtype("<")), two = pickled_tuple({2});
+    const bytes eight = "C" + bytes("\x08", 1) + bytes(8, '\1'), four = "C" + bytes("\x04", 1) + bytes(4, '\1');
+    CHECK(read(array(f4, two, "\x89", eight)) == "f32");
+    CHECK(read(array(f4, two, "\x88", eight)) == "f32"); // Fortran's order, of one dimension
+    CHECK(read(array(f4, two, "N", eight)) == "f32");
+    CHECK(read(array(f4, two, "\x89", eight, false)) == "f32");
+    CHECK(read(array(f4, two, "\x89", pickled_text("abcdefgh"))) == "f32");
+    CHECK(read(array(dtype(pickled_text("f4"), state_of_dtype(">")), two, "\x89", eight)) == "f32 big");
+    const auto is_said_of = [&](const char* why, const bytes& value) {
+        return read(value).find(why) != std::string::npos;
+    };
+    CHECK(is_said_of("no bytes or no shape", array(f4, two, "\x89", pickled_number(1))));
+    CHECK(is_said_of("no bytes or no shape", array(f4, tuple_of({pickled_number(0xffffffff)}), "\x89", eight)));
+    CHECK(is_said_of("no bytes or no shape", array(f4, "N", "\x89", eight)));
+    CHECK(is_said_of("type is not known", array(dtype(pickled_number(4), {}), two, "\x89", eight)));
+    CHECK(is_said_of("type is not known", array(pickled_text("f4"), two, "\x89", eight)));
+    CHECK(is_said_of("bytes of an unknown meaning", array(dtype(pickled_text("V4"), {}), two, "\x89", eight)));
+    CHECK(read(array(dtype(pickled_text("f4"), "}"), two, "\x89", eight)) == "f32"); // a state that says no order
+    // Types of ml_dtypes stand for themselves, and their order counts if they have several bytes.
+    const auto of_class = [&](const char* module, const char* name, const char* order) {
+        return dtype(pickled_global(module, name), state_of_dtype(order));
+    };
+    CHECK(read(array(of_class("ml_dtypes", "bfloat16", "<"), two, "\x89", four)) == "bf16");
+    CHECK(read(array(of_class("ml_dtypes", "bfloat16", ">"), two, "\x89", four)) == "bf16 big");
+    CHECK(read(array(of_class("ml_dtypes", "float8_e5m2", ">"), pickled_tuple({4}), "\x89", four)) == "u8");
+    CHECK(is_said_of("type is not known", array(of_class("ml_dtypes", "float99", ">"), two, "\x89", four)));
+    CHECK(is_said_of("type is not known", array(of_class("other", "bfloat16", ">"), two, "\x89", four)));
+}
+
+TEST_CASE("names in a checkpoint are made of keys, and what has none is numbered") {
+    using namespace built_foreign;
+    const bytes w = pickled_tensor("ByteStorage", "0", 1, {1}, {1});
+    const auto open_pickled = [&](const items& values) { return open_as("x.pt", checkpoint(values, {{"x/data/0", "x"}})); };
+    // Items that are added to an object are numbered; what is shared has every name that leads to it.
+    const bytes object = called(pickled_global("mine", "things"), {}) + "(" + w + w + "e";
+    const auto numbered = open_pickled({{"o", object}});
+    REQUIRE(outcome(numbered) == "ok");
+    CHECK(numbered->contains("o.0"));
+    CHECK(numbered->contains("o.1"));
+    const auto shared = open_pickled({{"o", object + bytes("q\0", 2)}, {"p", bytes("h\0", 2)}});
+    REQUIRE(outcome(shared) == "ok");
+    CHECK(shared->contains("p.1"));
+    // Keys that are tuples are printed, unless they hold what has no name, or more than a name may be long.
+    const auto under = [&](const bytes& key) {
+        return open_as("x.pt", archive({{"x/data.pkl", "\x80\x02}(" + key + w + pickled_text("v") + w + "u."},
+                                        {"x/data/0", "x"}}));
+    };
+    const auto printed = under(tuple_of({pickled_text("a"), pickled_number(1)}));
+    REQUIRE(outcome(printed) == "ok");
+    CHECK(printed->contains("('a', 1)"));
+    for (const bytes& key : {tuple_of({pickled_global("torch", "float32")}),
+                             tuple_of({tuple_of({pickled_text("a")}), "]"})}) {
+        const auto file = under(key);
+        REQUIRE(outcome(file) == "ok");
+        CHECK(file->size() == 1);
+        CHECK(file->skipped().size() == 1);
+    }
+    const bytes long_text = pickled_text(bytes(40'000, 'a'));
+    const auto too_long = under(tuple_of({long_text, long_text}));
+    REQUIRE(outcome(too_long) == "ok");
+    CHECK(too_long->size() == 1);
+    CHECK(too_long->skipped().size() == 1);
+    CHECK(refusal(under(pickled_text(bytes(70'000, 'a')))) == errc::name_invalid);
+}
+
+TEST_CASE("a module of TorchScript is its state, but for what every module has") {
+    using namespace built_foreign;
+    const bytes w = pickled_tensor("ByteStorage", "0", 1, {1}, {1});
+    const auto of_module = [&](const char* module) {
+        const bytes state = "}(" + pickled_text("weight") + w + pickled_text("training") + "\x88" +
+                            pickled_text("_is_full_backward_hook") + "N" + pickled_text("depth") + pickled_number(3) + "u";
+        return open_as("x.pt", checkpoint({{"m", called(pickled_global(module, "M"), {}) + state + "b"}}, {{"x/data/0", "x"}}));
+    };
+    for (const char* const module : {"__torch__", "__torch__.nets"}) {
+        const auto file = of_module(module);
+        REQUIRE(outcome(file) == "ok");
+        CHECK(file->contains("m.weight"));
+        CHECK(file->attributes().integer("m.depth").value() == 3);
+        CHECK_FALSE(file->attributes().contains("m.training"));
+        CHECK_FALSE(file->attributes().contains("m._is_full_backward_hook"));
+        CHECK(file->skipped().empty());
+    }
+    const auto other = of_module("__torch__x"); // a module that only begins so
+    REQUIRE(outcome(other) == "ok");
+    CHECK(other->contains("m.weight"));
+    CHECK_FALSE(other->attributes().contains("m.depth"));
+    CHECK(is_skipped_because(*other, "m", "not run"));
+}
+
 TEST_CASE("an index that outgrows its limit is refused, however short what it was made of is") {
     using namespace built_foreign;
     items many = {{"a", pickled_tensor("ByteStorage", "0", 4, {4}, {1}) + bytes("q\0", 2)}};
