@@ -11,6 +11,7 @@
 #include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
 
+#include <ztensor/detail/import/importer.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
@@ -20,6 +21,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -396,8 +398,9 @@ TEST_CASE("what quantizes a tensor is numbers, or tensors for each channel, and 
         const bytes tensor = called(pickled_global("torch._utils", "_rebuild_qtensor"),
                                     {pickled_storage("QInt8Storage", "0", 1), pickled_number(0), pickled_tuple({1}),
                                      pickled_tuple({1}), tuple_of(quantizer), "\x89", ")"});
-        return open_as("x.pt", checkpoint({{"q", tensor}, {"w", pickled_tensor("ByteStorage", "0", 1, {1}, {1})}},
-                                          {{"x/data/0", "x"}, {"x/data/1", bytes(8, '\0')}, {"x/data/2", bytes(8, '\0')}}));
+        return open_as("x.pt",
+                       checkpoint({{"q", tensor}, {"w", pickled_tensor("ByteStorage", "0", 1, {1}, {1})}},
+                                  {{"x/data/0", "x"}, {"x/data/1", bytes(8, '\0')}, {"x/data/2", bytes(8, '\0')}}));
     };
     const auto of_numbers = by({"N", half, axis});
     REQUIRE(outcome(of_numbers) == "ok");
@@ -406,10 +409,10 @@ TEST_CASE("what quantizes a tensor is numbers, or tensors for each channel, and 
     const auto of_channels = by({scheme, scales, zeros, axis});
     REQUIRE(outcome(of_channels) == "ok");
     CHECK(of_channels->contains("q.zero_point"));
-    const std::vector<std::vector<bytes>> unknown = {{scheme, half, zeros, axis}, {scheme, half, half},
-                                                     {scheme, axis, axis},        {scheme, scales, axis, axis},
-                                                     {scheme, scales, zeros},     {scheme, scales, zeros, half},
-                                                     {scheme, scales, zeros, axis, axis}};
+    const std::vector<std::vector<bytes>> unknown = {
+        {scheme, half, zeros, axis},        {scheme, half, half},    {scheme, axis, axis},
+        {scheme, scales, axis, axis},       {scheme, scales, zeros}, {scheme, scales, zeros, half},
+        {scheme, scales, zeros, axis, axis}};
     for (std::size_t i = 0; i < unknown.size(); ++i) {
         CAPTURE(i);
         const auto file = by(unknown[i]);
@@ -422,8 +425,8 @@ TEST_CASE("what quantizes a tensor is numbers, or tensors for each channel, and 
 TEST_CASE("sparse tensors whose parts no format has are their parts, and named after their layout") {
     using namespace built_foreign;
     const auto names_of = [](const bytes& layout, const std::vector<bytes>& parts) {
-        const bytes tensor = called(pickled_global("torch._utils", "_rebuild_sparse_tensor"),
-                                    {pickled_text(layout), tuple_of(parts)});
+        const bytes tensor =
+            called(pickled_global("torch._utils", "_rebuild_sparse_tensor"), {pickled_text(layout), tuple_of(parts)});
         const auto file = open_as("x.pt", checkpoint({{"s", tensor}}, {{"x/data/0", bytes(64, '\0')}}));
         REQUIRE(outcome(file) == "ok");
         std::string all;
@@ -483,12 +486,15 @@ TEST_CASE("an array of NumPy in a checkpoint is read where its type, shape and b
                           bool has_version = true) {
         const bytes rebuilt = called(pickled_global("numpy.core.multiarray", "_reconstruct"),
                                      {pickled_global("numpy", "ndarray"), pickled_tuple({0}), "C" + bytes("\1b", 2)});
-        return rebuilt + (has_version ? tuple_of({pickled_number(1), shape, type, order, data})
-                                      : tuple_of({shape, type, order, data})) + "b";
+        return rebuilt +
+               (has_version ? tuple_of({pickled_number(1), shape, type, order, data})
+                            : tuple_of({shape, type, order, data})) +
+               "b";
     };
     const auto read = [&](const bytes& value) {
-        const auto file = open_as("x.pt", checkpoint({{"a", value}, {"w", pickled_tensor("ByteStorage", "0", 1, {1}, {1})}},
-                                                     {{"x/data/0", "x"}}));
+        const auto file =
+            open_as("x.pt", checkpoint({{"a", value}, {"w", pickled_tensor("ByteStorage", "0", 1, {1}, {1})}},
+                                       {{"x/data/0", "x"}}));
         REQUIRE(outcome(file) == "ok");
         if (!file->contains("a")) {
             return why_skipped(*file, "a");
@@ -528,7 +534,9 @@ TEST_CASE("an array of NumPy in a checkpoint is read where its type, shape and b
 TEST_CASE("names in a checkpoint are made of keys, and what has none is numbered") {
     using namespace built_foreign;
     const bytes w = pickled_tensor("ByteStorage", "0", 1, {1}, {1});
-    const auto open_pickled = [&](const items& values) { return open_as("x.pt", checkpoint(values, {{"x/data/0", "x"}})); };
+    const auto open_pickled = [&](const items& values) {
+        return open_as("x.pt", checkpoint(values, {{"x/data/0", "x"}}));
+    };
     // Items that are added to an object are numbered; what is shared has every name that leads to it.
     const bytes object = called(pickled_global("mine", "things"), {}) + "(" + w + w + "e";
     const auto numbered = open_pickled({{"o", object}});
@@ -546,8 +554,8 @@ TEST_CASE("names in a checkpoint are made of keys, and what has none is numbered
     const auto printed = under(tuple_of({pickled_text("a"), pickled_number(1)}));
     REQUIRE(outcome(printed) == "ok");
     CHECK(printed->contains("('a', 1)"));
-    for (const bytes& key : {tuple_of({pickled_global("torch", "float32")}),
-                             tuple_of({tuple_of({pickled_text("a")}), "]"})}) {
+    for (const bytes& key :
+         {tuple_of({pickled_global("torch", "float32")}), tuple_of({tuple_of({pickled_text("a")}), "]"})}) {
         const auto file = under(key);
         REQUIRE(outcome(file) == "ok");
         CHECK(file->size() == 1);
@@ -566,8 +574,10 @@ TEST_CASE("a module of TorchScript is its state, but for what every module has")
     const bytes w = pickled_tensor("ByteStorage", "0", 1, {1}, {1});
     const auto of_module = [&](const char* module) {
         const bytes state = "}(" + pickled_text("weight") + w + pickled_text("training") + "\x88" +
-                            pickled_text("_is_full_backward_hook") + "N" + pickled_text("depth") + pickled_number(3) + "u";
-        return open_as("x.pt", checkpoint({{"m", called(pickled_global(module, "M"), {}) + state + "b"}}, {{"x/data/0", "x"}}));
+                            pickled_text("_is_full_backward_hook") + "N" + pickled_text("depth") + pickled_number(3) +
+                            "u";
+        return open_as("x.pt",
+                       checkpoint({{"m", called(pickled_global(module, "M"), {}) + state + "b"}}, {{"x/data/0", "x"}}));
     };
     for (const char* const module : {"__torch__", "__torch__.nets"}) {
         const auto file = of_module(module);
@@ -583,6 +593,141 @@ TEST_CASE("a module of TorchScript is its state, but for what every module has")
     CHECK(other->contains("m.weight"));
     CHECK_FALSE(other->attributes().contains("m.depth"));
     CHECK(is_skipped_because(*other, "m", "not run"));
+}
+
+TEST_CASE("what JSON says of the weights of a program is of the kinds that torch.export writes, and whole") {
+    using namespace built_foreign;
+    const auto open_program = [](const bytes& payload) {
+        return open_as(
+            "x.pt2", archive({{"x/data/weights/w", bytes(8, '\1')},
+                              {"x/data/weights/model_weights_config.json", "{\"config\":{\"a\":{" + payload + "}}}"}}));
+    };
+    const std::vector<std::pair<bytes, bytes>> fields_of_tensor = {{"dtype", "28"},
+                                                                   {"sizes", "[{\"as_int\":4}]"},
+                                                                   {"strides", "[{\"as_int\":1}]"},
+                                                                   {"storage_offset", "{\"as_int\":0}"}};
+    // One field of the tensor with another value; left out where that is empty.
+    const auto with = [&](const char* field, const bytes& value) {
+        bytes tensor;
+        for (const auto& [name, usual] : fields_of_tensor) {
+            const bytes& chosen = name == field ? value : usual;
+            tensor += chosen.empty() ? "" : (tensor.empty() ? "\"" : ",\"") + name + "\":" + chosen;
+        }
+        return outcome(open_program("\"path_name\":\"w\",\"tensor_meta\":{" + tensor + "}"));
+    };
+    const auto file = open_program("\"path_name\":\"w\",\"tensor_meta\":{\"dtype\":28,\"sizes\":[{\"as_int\":4}],"
+                                   "\"strides\":[{\"as_int\":1}],\"storage_offset\":{\"as_int\":0}}");
+    REQUIRE(outcome(file) == "ok");
+    CHECK(file->find("a")->data()->dtype() == ztensor::dtype::u16);
+    CHECK(with("", "") == "ok");
+    for (const char* const number : {"29", "30", "31", "32", "33"}) { // floats of 8 bits
+        CHECK(with("dtype", number) == "ok");
+    }
+    CHECK(with("dtype", "34") == "out_of_bounds"); // u32, of which the entry has two
+    CHECK(with("dtype", "36") == "unknown_dtype");
+    CHECK(with("dtype", "14") == "unknown_dtype");
+    for (const char* const kind : {"{}", "[]", "\"28\"", "null", "true", "1.5"}) {
+        CAPTURE(kind);
+        CHECK(with("dtype", kind) == "schema_type");
+    }
+    for (const char* const kind : {"{}", "1", "null", "[1]", "[[]]", "[{\"as_int\":{}}]", "[{\"as_int\":[]}]"}) {
+        CAPTURE(kind);
+        CHECK(with("sizes", kind) == "schema_type");
+        CHECK(with("strides", kind) == "schema_type");
+    }
+    CHECK(with("sizes", "[{}]") == "schema_missing");
+    CHECK(with("storage_offset", "0") == "schema_type");
+    CHECK(with("storage_offset", "[]") == "schema_type");
+    for (const char* const field : {"dtype", "sizes", "strides", "storage_offset"}) {
+        CAPTURE(field);
+        CHECK(with(field, "") == "schema_missing");
+    }
+    CHECK(refusal(open_program("\"tensor_meta\":null")) == errc::schema_missing);
+    CHECK(refusal(open_program("\"path_name\":null,\"tensor_meta\":null")) == errc::schema_type);
+    CHECK(refusal(open_program("\"path_name\":{},\"tensor_meta\":null")) == errc::schema_type);
+    CHECK(refusal(open_program("\"path_name\":[],\"tensor_meta\":null")) == errc::schema_type);
+    CHECK(outcome(open_program("\"path_name\":\"w\",\"tensor_meta\":null,\"other\":[{\"x\":[null]}]")) ==
+          "pickle_refused"); // no tensor at all
+}
+
+TEST_CASE("a program of an older torch.export is an archive in an archive, under either ending") {
+    using namespace built_foreign;
+    const bytes inner = checkpoint({{"w", pickled_tensor("ByteStorage", "0", 1, {1}, {1})}}, {{"x/data/0", "x"}});
+    for (const char* const ending : {"pt", "json"}) {
+        const auto file = open_as("x.pt2", archive({{bytes("serialized_state_dict.") + ending, inner},
+                                                    {bytes("serialized_constants.") + ending, ""}}));
+        REQUIRE(outcome(file) == "ok");
+        CHECK(file->read<std::uint8_t>("w").value() == std::vector<std::uint8_t>{'x'});
+    }
+    CHECK(refusal(open_as("x.pt2", archive({deflated("serialized_state_dict.pt", inner)}))) ==
+          errc::unsupported_encoding);
+    CHECK(refusal(open_as("x.pt2", archive({{"serialized_state_dict.pt", archive({{"y", "z"}})}}))) ==
+          errc::schema_missing);
+}
+
+TEST_CASE("elements that are gathered stay within the limit of one call, and signs are those of the file's order") {
+    using namespace built_foreign;
+    const std::vector<std::uint64_t> sizes = {1, 40, 3}, strides = {1, 0, 200};
+    const bytes content = support::counting(401);
+    const bytes whole =
+        checkpoint({{"w", pickled_tensor("ByteStorage", "0", 401, sizes, strides)}}, {{"x/data/0", content}});
+    bytes expected;
+    for (int i = 0; i < 40; ++i) {
+        expected += {content[0], content[200], content[400]};
+    }
+    const auto file = open_as("x.pt", whole);
+    REQUIRE(outcome(file) == "ok");
+    CHECK(support::memory_of(file->read<std::byte>("w").value()) == expected);
+    const auto limited = open_as("x.pt", whole, read_options().max_decoded_bytes(119));
+    REQUIRE(outcome(limited) == "ok");
+    CHECK(refusal(limited->read<std::byte>("w")) == errc::limit_exceeded);
+    std::vector<std::byte> mine(120);
+    CHECK(refusal(limited->read_into("w", mine)) == errc::limit_exceeded);
+    // Negated, in either order.
+    for (const char* const order : {"little", "big"}) {
+        const bytes negated = called(pickled_global("torch._utils", "_rebuild_tensor_v2"),
+                                     {pickled_storage("FloatStorage", "0", 1), pickled_number(0), pickled_tuple({1}),
+                                      pickled_tuple({1}), "\x89", ")", "}" + pickled_text("neg") + "\x88s"});
+        const bytes one = bytes(order) == "big" ? bytes("\x3f\x80\0\0", 4) : bytes("\0\0\x80\x3f", 4);
+        const auto of_order =
+            open_as("x.pt", checkpoint({{"w", negated}}, {{"x/byteorder", order}, {"x/data/0", one}}));
+        REQUIRE(outcome(of_order) == "ok");
+        CHECK(of_order->read<float>("w").value() == std::vector<float>{-1});
+    }
+}
+
+TEST_CASE("coordinates of a sparse tensor are made within the limit of one call") {
+    using namespace built_foreign;
+    const bytes values = onnx_tensor({2}, f32_in_onnx, field(9, bytes(8, '\0')));
+    const bytes indices = onnx_tensor({2}, i64_in_onnx, field(9, little_endian(1, 8) + little_endian(3, 8)), "i");
+    const auto outcome_within = [&](std::uint64_t limit) {
+        const auto file = open_as("x.onnx", sparse({4}, values, indices), read_options().max_decoded_bytes(limit));
+        REQUIRE(outcome(file) == "ok");
+        return outcome(file->find("w")->component("coords")->read<std::uint64_t>());
+    };
+    CHECK(outcome_within(32) == "ok");
+    CHECK(outcome_within(31) == "limit_exceeded");
+    CHECK(outcome_within(15) == "limit_exceeded");
+}
+
+TEST_CASE("a pickle is one of torch.save if its first number is PyTorch's, right behind its head") {
+    using namespace built_foreign;
+    const bytes magic = "l\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", rest(100, '.');
+    const auto outcome_of = [&](const bytes& front) { return outcome(open_as("x.bin", front + magic + rest)); };
+    CHECK(outcome_of("\x80\x02\x8a\x0a") == "pickle_malformed"); // taken for one, which it is not
+    for (const bytes& front : {bytes(), bytes("\x0a"), bytes("\x8a\x0b"), bytes("\x8b\x0a"), bytes(14, '\x8a')}) {
+        CAPTURE(support::to_hex(support::bytes_of(front)));
+        CHECK(outcome_of(front) == "bad_magic");
+    }
+}
+
+TEST_CASE("a name whose hash is 0 is met once, like any other") {
+    const std::string_view hashes_to_0 = "\xd5\x6b\xb9\x53\x42\x87\x08\x36"; // by FNV-1a of 64 bits
+    ztensor::detail::name_hashes names;
+    CHECK(names.insert(hashes_to_0));
+    CHECK_FALSE(names.insert(hashes_to_0));
+    CHECK(names.insert("other"));
+    CHECK_FALSE(names.insert("other"));
 }
 
 TEST_CASE("an index that outgrows its limit is refused, however short what it was made of is") {

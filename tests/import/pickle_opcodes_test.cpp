@@ -410,7 +410,9 @@ TEST_CASE("a pickle makes no more memory of its bytes than its limits allow, by 
     CHECK(outcome_of("\x80\x02" + large_tuple + ".") == "ok, a tuple");
     CHECK(outcome_of("\x80\x02" + support::repeated(16, large_tuple + "0") + "N.") == "limit_exceeded");
     // A text that is remembered once becomes bytes again and again: 3 times its size each time.
-    const bytes long_text = text(bytes(1'100'000, 'x')) + bytes("q\0" "0", 3);
+    const bytes long_text = text(bytes(1'100'000, 'x')) + bytes("q\0"
+                                                                "0",
+                                                                3);
     const bytes encoded = called(global("_codecs", "encode"), {bytes("h\0", 2), text("latin1")}) + "0";
     CHECK(outcome_of("\x80\x02" + long_text + support::repeated(10, encoded) + "N.") == "ok, None");
     for (const std::size_t times : std::initializer_list<std::size_t>{11, 12, 13}) {
