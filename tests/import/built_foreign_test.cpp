@@ -5,6 +5,7 @@
 #include "import/foreign_files.hpp"
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/cbor.hpp"
 #include "support/openings.hpp"
 #include "support/protobuf.hpp"
 #include "support/refusal.hpp"
@@ -12,10 +13,12 @@
 #include "support/watched_source.hpp"
 
 #include <ztensor/detail/import/importer.hpp>
+#include <ztensor/detail/index/parse.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -728,6 +731,75 @@ TEST_CASE("a name whose hash is 0 is met once, like any other") {
     CHECK_FALSE(names.insert(hashes_to_0));
     CHECK(names.insert("other"));
     CHECK_FALSE(names.insert("other"));
+}
+
+TEST_CASE("what an importer says of objects is judged as an index is, word by word") {
+    using namespace built_foreign;
+    namespace detail = ztensor::detail;
+    namespace cbor = support::cbor;
+    struct draft_words {
+        bytes name = cbor::text("w"), shape = cbor::numbers({1}), format = cbor::text("dense"), attributes = {};
+        bytes role = cbor::text("data"), dtype = cbor::text("u8"), type = {}, digest = {};
+        std::uint32_t parts = 1;
+    };
+    const auto outcome_of = [](const draft_words& words) {
+        bytes items(1, '\0');
+        const auto put = [&](const bytes& item) {
+            const auto position = static_cast<std::uint32_t>(items.size());
+            items += item;
+            return item.empty() ? detail::index_item() : detail::index_item{position};
+        };
+        detail::model_draft draft;
+        detail::object_record object;
+        object.name = put(words.name);
+        object.shape = put(words.shape);
+        object.format_word = put(words.format);
+        object.attributes = put(words.attributes);
+        object.has_attributes = !words.attributes.empty();
+        object.first_component = static_cast<std::uint32_t>(draft.components.extend(words.parts));
+        object.component_count = words.parts;
+        for (std::uint32_t i = 0; i < words.parts; ++i) {
+            detail::component_record part;
+            part.offset = 64;
+            part.length = 1;
+            part.role = put(words.role);
+            part.dtype_word = put(words.dtype);
+            part.type_word = put(words.type);
+            part.digest_text = put(words.digest);
+            draft.components[object.first_component + i] = part;
+        }
+        draft.objects.push_back(object);
+        REQUIRE(draft.items.allocate(items.size(), detail::scan_reach_bytes));
+        std::copy(support::bytes_of(items).begin(), support::bytes_of(items).end(), draft.items.data());
+        detail::manifest into;
+        into.container = ztensor::container_kind::npy;
+        return outcome(detail::take_draft(into, std::move(draft), read_options().max_components_per_object(2)));
+    };
+    const auto with = [&](bytes draft_words::*word, const bytes& value) {
+        draft_words words;
+        words.*word = value;
+        return outcome_of(words);
+    };
+    const bytes no_utf8 = cbor::text("\xff");
+    CHECK(outcome_of({}) == "ok");
+    for (bytes draft_words::*const word : {&draft_words::name, &draft_words::format, &draft_words::role,
+                                           &draft_words::dtype, &draft_words::type, &draft_words::digest}) {
+        CHECK(with(word, no_utf8) == "cbor_utf8");
+        CHECK(with(word, cbor::number(1)) == "schema_type");
+        CHECK(with(word, cbor::chunked({"w", "x"})) == "ok");
+    }
+    CHECK(with(&draft_words::name, cbor::text(std::string_view("a\0b", 3))) == "name_invalid");
+    CHECK(with(&draft_words::shape, cbor::numbers(std::vector<std::uint64_t>(65, 1))) == "limit_exceeded");
+    CHECK(with(&draft_words::shape, cbor::numbers({std::uint64_t{1} << 63, 2})) == "shape_overflow");
+    CHECK(with(&draft_words::attributes, cbor::map{{"k", cbor::number(1)}}) == "ok");
+    CHECK(with(&draft_words::attributes, cbor::map().add(cbor::text("k"), cbor::null).add(cbor::text("k"), cbor::no)) ==
+          "duplicate_key");
+    CHECK(with(&draft_words::attributes, cbor::numbers({1})) == "schema_type");
+    draft_words words;
+    words.parts = 2;
+    CHECK(outcome_of(words) == "ok");
+    words.parts = 3;
+    CHECK(outcome_of(words) == "limit_exceeded");
 }
 
 TEST_CASE("an index that outgrows its limit is refused, however short what it was made of is") {

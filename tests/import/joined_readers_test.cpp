@@ -438,6 +438,16 @@ TEST_CASE("what macOS keeps beside the files of a folder is none of them") {
     CHECK(support::outcome(ztensor::open_any(folder.path())) == "ok");
 }
 
+TEST_CASE("a file that an index names and that is not there is missing, whether links are followed or not") {
+    const support::temp_dir folder;
+    support::write_file(folder / "model.index.json", index_of(R"("a": "absent.safetensors")"));
+    for (const bool follows : {false, true}) {
+        const auto set = ztensor::open_any(folder / "model.index.json", ztensor::read_options().follow_links(follows));
+        REQUIRE(refusal(set) == errc::file_not_found);
+        CHECK(set.error().sentence().find("absent.safetensors") != std::string::npos);
+    }
+}
+
 TEST_CASE("a part may be missing from a folder whose index does not name it") {
     const support::temp_dir folder;
     support::write_file(folder / "m-00001-of-00003.safetensors", support::safetensors_file({{"a", {1}}}));

@@ -270,6 +270,12 @@ TEST_CASE("what is wrong in the last of a dozen objects of version 2 that are en
              last.shape = cbor::array({cbor::number(29)});
          },
          "blob_overlap"},
+        {"bytes of the manifest", dense_2,
+         [](object_2& last) {
+             last.blobs[0] = blob_2(manifest_offset - 4096, 4100);
+             last.shape = cbor::array({cbor::number(1025)});
+         },
+         "blob_overlap"},
         {"a digest in capital letters", dense_with_digest_2,
          [](object_2& last) { last.digest = cbor::text("xxh3:0123456789ABCDEF"); }, "digest_format"},
         {"a digest with another letter", dense_with_digest_2,
