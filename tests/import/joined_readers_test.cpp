@@ -444,7 +444,7 @@ TEST_CASE("a file that an index names and that is not there is missing, whether 
     for (const bool follows : {false, true}) {
         const auto set = ztensor::open_any(folder / "model.index.json", ztensor::read_options().follow_links(follows));
         REQUIRE(refusal(set) == errc::file_not_found);
-        CHECK(set.error().sentence().find("absent.safetensors") != std::string::npos);
+        CHECK(std::string(set.error().what()).find("absent.safetensors") != std::string::npos);
     }
 }
 
