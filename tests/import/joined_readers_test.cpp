@@ -536,6 +536,7 @@ TEST_CASE("a folder without a model tells the folders in it that have one, and n
     support::write_file(folder / "notes.txt", "none");
     std::filesystem::create_directory_symlink(elsewhere.path(), folder / "link");
     REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+    support::write_file(folder / "weights.h5", "no tensors for a reader without HDF5");
     CHECK(sentence().find("folders in it have some") == std::string::npos);
     std::filesystem::create_directories(folder / "below");
     support::write_file(folder / "below" / "a.safetensors", support::safetensors_file({{"a", {1}}}));

@@ -20,6 +20,7 @@
 #include <ztensor/import.hpp>
 #include <ztensor/ztensor.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -775,6 +776,10 @@ TEST_CASE("an element is held where its type says all of it") {
                             .open();
     CHECK(from["f"].acquire_as<float>().value()[1] == 2);
     CHECK(refusal(from["c"].acquire_as<float>()) == errc::unsupported_type);
+    const reader halves = file().add("h", "dense", {1 << 21}, {{"data", "f16", support::repeated(1 << 21, bytes("\0\x3c", 2))}}).open();
+    const auto converted = halves["h"].acquire_as<float>(); // into memory that nothing was written to yet
+    REQUIRE(outcome(converted) == "ok");
+    CHECK(std::count(converted->begin(), converted->end(), 1.0F) == 1 << 21);
     // What a long double holds and a double does not, of rows too.
     CHECK(from["i"].rows(0, 1).read_as<long double>().value() == std::vector<long double>{-3});
     CHECK(from["f"].rows(1, 2).read_as<long double>().value() == std::vector<long double>{2});
