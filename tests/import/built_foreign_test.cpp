@@ -316,7 +316,7 @@ namespace {
 
 namespace built_foreign {
 
-bytes called(const bytes& callable, const std::vector<bytes>& arguments) {
+bytes pickled_call(const bytes& callable, const std::vector<bytes>& arguments) {
     bytes all = callable + "(";
     for (const bytes& each : arguments) {
         all += each;
@@ -357,9 +357,9 @@ bool is_skipped_because(const reader& file, std::string_view name, std::string_v
 TEST_CASE("a tensor may be both conjugated and negated, and a storage may be shown in part") {
     using namespace built_foreign;
     const bytes both = "}(" + pickled_text("conj") + "\x88" + pickled_text("neg") + "\x88u";
-    const bytes changed = called(pickled_global("torch._utils", "_rebuild_tensor_v2"),
-                                 {pickled_storage("ComplexFloatStorage", "0", 1), pickled_number(0), pickled_tuple({1}),
-                                  pickled_tuple({1}), "\x89", ")", both});
+    const bytes changed = pickled_call(pickled_global("torch._utils", "_rebuild_tensor_v2"),
+                                       {pickled_storage("ComplexFloatStorage", "0", 1), pickled_number(0),
+                                        pickled_tuple({1}), pickled_tuple({1}), "\x89", ")", both});
     const bytes view = tuple_of({pickled_text("v"), pickled_number(1), pickled_number(2)});
     const auto file = open_as("x.pt", checkpoint({{"changed", changed},
                                                   {"shown", pickled_storage("ShortStorage", "1", 4, "cpu", view)},
@@ -398,9 +398,9 @@ TEST_CASE("what quantizes a tensor is numbers, or tensors for each channel, and 
     const bytes zeros = pickled_tensor("LongStorage", "2", 1, {1}, {1});
     const bytes half = bytes("G\x3f\xe0\0\0\0\0\0\0", 9), axis = pickled_number(0);
     const auto by = [&](const std::vector<bytes>& quantizer) {
-        const bytes tensor = called(pickled_global("torch._utils", "_rebuild_qtensor"),
-                                    {pickled_storage("QInt8Storage", "0", 1), pickled_number(0), pickled_tuple({1}),
-                                     pickled_tuple({1}), tuple_of(quantizer), "\x89", ")"});
+        const bytes tensor = pickled_call(pickled_global("torch._utils", "_rebuild_qtensor"),
+                                          {pickled_storage("QInt8Storage", "0", 1), pickled_number(0),
+                                           pickled_tuple({1}), pickled_tuple({1}), tuple_of(quantizer), "\x89", ")"});
         return open_as("x.pt",
                        checkpoint({{"q", tensor}, {"w", pickled_tensor("ByteStorage", "0", 1, {1}, {1})}},
                                   {{"x/data/0", "x"}, {"x/data/1", bytes(8, '\0')}, {"x/data/2", bytes(8, '\0')}}));
@@ -428,8 +428,8 @@ TEST_CASE("what quantizes a tensor is numbers, or tensors for each channel, and 
 TEST_CASE("sparse tensors whose parts no format has are their parts, and named after their layout") {
     using namespace built_foreign;
     const auto names_of = [](const bytes& layout, const std::vector<bytes>& parts) {
-        const bytes tensor =
-            called(pickled_global("torch._utils", "_rebuild_sparse_tensor"), {pickled_text(layout), tuple_of(parts)});
+        const bytes tensor = pickled_call(pickled_global("torch._utils", "_rebuild_sparse_tensor"),
+                                          {pickled_text(layout), tuple_of(parts)});
         const auto file = open_as("x.pt", checkpoint({{"s", tensor}}, {{"x/data/0", bytes(64, '\0')}}));
         REQUIRE(outcome(file) == "ok");
         std::string all;
@@ -462,10 +462,10 @@ TEST_CASE("sparse tensors whose parts no format has are their parts, and named a
     CHECK(names_of("torch.sparse_coo", {longs, values, pickled_tuple({1})}) == coo_parts);
     // Indices of other than 64 bits.
     const auto typed = [](const char* dtype, const std::vector<std::uint64_t>& sizes) {
-        return called(pickled_global("torch._utils", "_rebuild_tensor_v3"),
-                      {pickled_storage("UntypedStorage", "0", 64), pickled_number(0), pickled_tuple(sizes),
-                       pickled_tuple(std::vector<std::uint64_t>(sizes.size(), 1)), "\x89", ")",
-                       pickled_global("torch", dtype)});
+        return pickled_call(pickled_global("torch._utils", "_rebuild_tensor_v3"),
+                            {pickled_storage("UntypedStorage", "0", 64), pickled_number(0), pickled_tuple(sizes),
+                             pickled_tuple(std::vector<std::uint64_t>(sizes.size(), 1)), "\x89", ")",
+                             pickled_global("torch", dtype)});
     };
     CHECK(names_of("torch.sparse_csr", {typed("int64", {2}), typed("int64", {1}), typed("int64", {1}),
                                         pickled_tuple({1, 1})}) == "s:sparse_csr ");
@@ -480,15 +480,17 @@ TEST_CASE("an array of NumPy in a checkpoint is read where its type, shape and b
     using namespace built_foreign;
     // A dtype by its text or its class, and the state that is set: a version and the order of bytes.
     const auto dtype = [](const bytes& type, const bytes& state) {
-        return called(pickled_global("numpy", "dtype"), {type, "\x89", "\x88"}) + state + (state.empty() ? "" : "b");
+        return pickled_call(pickled_global("numpy", "dtype"), {type, "\x89", "\x88"}) + state +
+               (state.empty() ? "" : "b");
     };
     const auto state_of_dtype = [](const char* order) {
         return tuple_of({pickled_number(3), pickled_text(order), "N", "N", "N"});
     };
     const auto array = [](const bytes& type, const bytes& shape, const bytes& order, const bytes& data,
                           bool has_version = true) {
-        const bytes rebuilt = called(pickled_global("numpy.core.multiarray", "_reconstruct"),
-                                     {pickled_global("numpy", "ndarray"), pickled_tuple({0}), "C" + bytes("\1b", 2)});
+        const bytes rebuilt =
+            pickled_call(pickled_global("numpy.core.multiarray", "_reconstruct"),
+                         {pickled_global("numpy", "ndarray"), pickled_tuple({0}), "C" + bytes("\1b", 2)});
         return rebuilt +
                (has_version ? tuple_of({pickled_number(1), shape, type, order, data})
                             : tuple_of({shape, type, order, data})) +
@@ -541,7 +543,7 @@ TEST_CASE("names in a checkpoint are made of keys, and what has none is numbered
         return open_as("x.pt", checkpoint(values, {{"x/data/0", "x"}}));
     };
     // Items that are added to an object are numbered; what is shared has every name that leads to it.
-    const bytes object = called(pickled_global("mine", "things"), {}) + "(" + w + w + "e";
+    const bytes object = pickled_call(pickled_global("mine", "things"), {}) + "(" + w + w + "e";
     const auto numbered = open_pickled({{"o", object}});
     REQUIRE(outcome(numbered) == "ok");
     CHECK(numbered->contains("o.0"));
@@ -579,8 +581,8 @@ TEST_CASE("a module of TorchScript is its state, but for what every module has")
         const bytes state = "}(" + pickled_text("weight") + w + pickled_text("training") + "\x88" +
                             pickled_text("_is_full_backward_hook") + "N" + pickled_text("depth") + pickled_number(3) +
                             "u";
-        return open_as("x.pt",
-                       checkpoint({{"m", called(pickled_global(module, "M"), {}) + state + "b"}}, {{"x/data/0", "x"}}));
+        return open_as("x.pt", checkpoint({{"m", pickled_call(pickled_global(module, "M"), {}) + state + "b"}},
+                                          {{"x/data/0", "x"}}));
     };
     for (const char* const module : {"__torch__", "__torch__.nets"}) {
         const auto file = of_module(module);
@@ -686,11 +688,25 @@ TEST_CASE("elements that are gathered stay within the limit of one call, and sig
     CHECK(refusal(limited->read<std::byte>("w")) == errc::limit_exceeded);
     std::vector<std::byte> mine(120);
     CHECK(refusal(limited->read_into("w", mine)) == errc::limit_exceeded);
+    // What lies a little apart is read at once, a window after the other.
+    const bytes apart = support::counting(100 * 64);
+    const auto watched = std::make_shared<support::watched_source>(
+        checkpoint({{"w", pickled_tensor("ByteStorage", "0", 6400, {100}, {64})}}, {{"x/data/0", apart}}));
+    const auto by_windows = open_any(watched, "x.pt");
+    REQUIRE(outcome(by_windows) == "ok");
+    bytes every_64th;
+    for (std::size_t i = 0; i < 100; ++i) {
+        every_64th += apart[64 * i];
+    }
+    watched->reads.clear();
+    CHECK(support::memory_of(by_windows->read<std::byte>("w").value()) == every_64th);
+    CHECK(watched->reads.size() == 2);
     // Negated, in either order.
     for (const char* const order : {"little", "big"}) {
-        const bytes negated = called(pickled_global("torch._utils", "_rebuild_tensor_v2"),
-                                     {pickled_storage("FloatStorage", "0", 1), pickled_number(0), pickled_tuple({1}),
-                                      pickled_tuple({1}), "\x89", ")", "}" + pickled_text("neg") + "\x88s"});
+        const bytes negated =
+            pickled_call(pickled_global("torch._utils", "_rebuild_tensor_v2"),
+                         {pickled_storage("FloatStorage", "0", 1), pickled_number(0), pickled_tuple({1}),
+                          pickled_tuple({1}), "\x89", ")", "}" + pickled_text("neg") + "\x88s"});
         const bytes one = bytes(order) == "big" ? bytes("\x3f\x80\0\0", 4) : bytes("\0\0\x80\x3f", 4);
         const auto of_order =
             open_as("x.pt", checkpoint({{"w", negated}}, {{"x/byteorder", order}, {"x/data/0", one}}));

@@ -17,6 +17,7 @@
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/digest.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/ztensor.hpp>
 
@@ -776,10 +777,13 @@ TEST_CASE("an element is held where its type says all of it") {
                             .open();
     CHECK(from["f"].acquire_as<float>().value()[1] == 2);
     CHECK(refusal(from["c"].acquire_as<float>()) == errc::unsupported_type);
-    const reader halves = file().add("h", "dense", {1 << 21}, {{"data", "f16", support::repeated(1 << 21, bytes("\0\x3c", 2))}}).open();
+    const reader halves =
+        file().add("h", "dense", {1 << 21}, {{"data", "f16", support::repeated(1 << 21, bytes("\0\x3c", 2))}}).open();
     const auto converted = halves["h"].acquire_as<float>(); // into memory that nothing was written to yet
     REQUIRE(outcome(converted) == "ok");
     CHECK(std::count(converted->begin(), converted->end(), 1.0F) == 1 << 21);
+    const reader narrow = file().add("e", "dense", {1}, {{"data", "u8", bytes("\x3c"), "f8_e5m2"}}).open();
+    CHECK(static_cast<float>(narrow["e"].acquire_as<ztensor::float8_e5m2>().value()[0]) == 1);
     // What a long double holds and a double does not, of rows too.
     CHECK(from["i"].rows(0, 1).read_as<long double>().value() == std::vector<long double>{-3});
     CHECK(from["f"].rows(1, 2).read_as<long double>().value() == std::vector<long double>{2});
@@ -877,5 +881,22 @@ TEST_CASE("models of version 2 in more files than are held open find their shard
         CHECK(all->verify().value().ok());
         CHECK(all->is_mapped() == (mode == ztensor::io_mode::mapped));
         CHECK(all->manifest_bytes() > 40 * 100);
+    }
+}
+
+TEST_CASE("bytes that break a rule beside their digest are taken as they are stored, and damaged ones are not") {
+    using namespace built_2;
+    const auto outcome_of = [](const std::string& type, const bytes& content, const std::string& digest) {
+        const reader from = file().add("w", "dense", {1}, {{"data", "u8", content, type, {}, digest}}).open();
+        ztensor::object_draft draft("own/1", {1});
+        draft.component_stored("values", from["w"]["data"]);
+        auto to = ztensor::writer::to_memory(ztensor::write_options().version(ztensor::format_version::v2)).value();
+        return outcome(to.add_object("w", draft));
+    };
+    for (const char* const type : {"bool", "f4_e2m1"}) {
+        CAPTURE(type);
+        const bytes wrong = bytes("\x12"); // no bool, and more than one float
+        CHECK(outcome_of(type, wrong, sha256_of(wrong)) == "ok");
+        CHECK(outcome_of(type, wrong, sha256_of("other")) == "digest_mismatch");
     }
 }

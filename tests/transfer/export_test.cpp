@@ -261,6 +261,18 @@ TEST_CASE("floats are written as others where they are floats, however narrow, a
     ztensor::export_npy(packed.find("w").value(), dir / "w.npy", export_options().floats_as(dtype::f32)).value();
     const std::string npy = support::read_file(dir / "w.npy");
     CHECK(npy.substr(10 + number_at(npy, 8, 2)) == support::little_endian({0x3f800000, 0x40000000}, 4));
+    support::sample blocks;
+    const support::bytes block = support::bytes("\0\x3c", 2) + support::bytes(32, '\2'); // a scale of 1, and 32 twos
+    blocks.dtype("u8").shape({32}).blob(block).object("format", support::cbor::text("gguf.q8_0/1"));
+    support::cbor::map attributes = {{"block_bytes", support::cbor::number(34)},
+                                     {"elems_per_block", support::cbor::number(32)}};
+    const auto outcome_of_blocks = [&] {
+        const auto file = support::opened(blocks.object("attributes", attributes).file());
+        return support::outcome(ztensor::export_npz(file, dir / "b.npz", export_options().floats_as(dtype::f32)));
+    };
+    CHECK(outcome_of_blocks() == "ok");
+    attributes.set("other", support::cbor::number(1));
+    CHECK(outcome_of_blocks() == "not_expressible");
     support::sample own;
     own.object("format", support::cbor::text("own/1"));
     const auto other = support::opened(own.file());

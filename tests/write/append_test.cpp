@@ -135,9 +135,10 @@ TEST_CASE("nothing appended is a file with the same content") {
     }
 }
 
-TEST_CASE("what is written past the system's cache is what is written through it, in a new file and behind an old one") {
+TEST_CASE(
+    "what is written past the system's cache is what is written through it, in a new file and behind an old one") {
     const temp_dir directory;
-    const std::vector<std::uint8_t> many(5 << 20, 7), few = {1, 2, 3};
+    const std::vector<std::uint8_t> many(9 << 20, 7), few = {1, 2, 3};
     std::string expected, expected_longer;
     for (const bool is_direct : {false, true}) {
         CAPTURE(is_direct);
