@@ -818,6 +818,75 @@ TEST_CASE("what an importer says of objects is judged as an index is, word by wo
     CHECK(outcome_of(words) == "limit_exceeded");
 }
 
+TEST_CASE("elements of a checkpoint are as wide as PyTorch's dtype says") {
+    using namespace built_foreign;
+    const std::pair<const char*, std::uint64_t> dtypes[] = {
+        {"float64", 8},     {"float32", 4},       {"float16", 2},     {"bfloat16", 2},        {"int64", 8},
+        {"int32", 4},       {"int16", 2},         {"int8", 1},        {"uint64", 8},          {"uint32", 4},
+        {"uint16", 2},      {"uint8", 1},         {"bool", 1},        {"complex32", 4},       {"complex64", 8},
+        {"complex128", 16}, {"float8_e4m3fn", 1}, {"float8_e5m2", 1}, {"float8_e4m3fnuz", 1}, {"float8_e5m2fnuz", 1},
+        {"qint8", 1},       {"quint8", 1},        {"qint32", 4},      {"float8_e8m0fnu", 1}};
+    for (const auto& [dtype, width] : dtypes) {
+        CAPTURE(dtype);
+        const auto outcome_of = [&, name = dtype](std::uint64_t storage_bytes) {
+            const bytes tensor =
+                pickled_call(pickled_global("torch._utils", "_rebuild_tensor_v3"),
+                             {pickled_storage("UntypedStorage", "0", storage_bytes), pickled_number(0),
+                              pickled_tuple({3}), pickled_tuple({1}), "\x89", ")", pickled_global("torch", name)});
+            return open_as("x.pt", checkpoint({{"w", tensor}}, {{"x/data/0", bytes(storage_bytes, '\1')}}));
+        };
+        const auto file = outcome_of(3 * width);
+        REQUIRE(outcome(file) == "ok");
+        CHECK(file->find("w")->data()->stored_bytes() == 3 * width);
+        CHECK(refusal(outcome_of(3 * width - 1)) == errc::out_of_bounds);
+    }
+}
+
+TEST_CASE("a checkpoint whose tensors stand in very many places is refused") {
+    using namespace built_foreign;
+    const auto open_shared = [](std::size_t count) { // a list of so many, under 20 names
+        items values = {{"a", "](" + pickled_tensor("ByteStorage", "0", 1, {1}, {1}) +
+                                  support::repeated(count, bytes("K\0", 2)) + "eq\1"}};
+        for (char key = 'b'; key <= 't'; ++key) {
+            values.emplace_back(bytes(1, key), "h\1");
+        }
+        return outcome(open_as("x.pt", checkpoint(values, {{"x/data/0", "x"}})));
+    };
+    CHECK(open_shared(100) == "ok");
+    CHECK(open_shared(2000) == "limit_exceeded");
+}
+
+TEST_CASE("elements of four bits of a model take half a byte each") {
+    using namespace built_foreign;
+    constexpr unsigned f4_in_onnx = 23;
+    const auto outcome_of = [](std::size_t size) {
+        return outcome(open_as("x.onnx", model_of(onnx_tensor({5}, f4_in_onnx, field(9, bytes(size, '\1'))))));
+    };
+    CHECK(outcome_of(3) == "ok");
+    CHECK(outcome_of(2) != "ok");
+    CHECK(outcome_of(4) != "ok");
+}
+
+TEST_CASE("the ZIP64 record at an archive's end is one, and says what the other end says") {
+    using namespace built_foreign;
+    const bytes plain = archive({{"a.npy", npy_of("|u1", "(1,)", "x")}});
+    const bytes body = plain.substr(0, plain.size() - 22), end = plain.substr(plain.size() - 22);
+    const std::uint64_t directory = ztensor::detail::load_little(support::bytes_of(end).data() + 16, 4),
+                        directory_bytes = ztensor::detail::load_little(support::bytes_of(end).data() + 12, 4);
+    const auto outcome_of = [&](const bytes& magic, std::uint64_t count, std::uint64_t size, std::uint64_t begin) {
+        const bytes record = magic + little_endian(44, 8) + bytes("\x2d\0\x2d\0", 4) + bytes(8, '\0') +
+                             little_endian(count, 8) + little_endian(count, 8) + little_endian(size, 8) +
+                             little_endian(begin, 8);
+        const bytes locator = "PK\6\7" + bytes(4, '\0') + little_endian(body.size(), 8) + little_endian(1, 4);
+        return outcome(open_as("x.npz", body + record + locator + end));
+    };
+    CHECK(outcome_of("PK\6\6", 1, directory_bytes, directory) == "ok");
+    CHECK(outcome_of("PK\6\5", 1, directory_bytes, directory) == "zip_malformed");
+    CHECK(outcome_of("PK\6\6", 2, directory_bytes, directory) == "zip_malformed");
+    CHECK(outcome_of("PK\6\6", 1, directory_bytes + 1, directory) == "zip_malformed");
+    CHECK(outcome_of("PK\6\6", 1, directory_bytes, directory + 1) == "zip_malformed");
+}
+
 TEST_CASE("an index that outgrows its limit is refused, however short what it was made of is") {
     using namespace built_foreign;
     items many = {{"a", pickled_tensor("ByteStorage", "0", 4, {4}, {1}) + bytes("q\0", 2)}};

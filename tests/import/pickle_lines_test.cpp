@@ -75,6 +75,7 @@ TEST_CASE("a text of a line holds characters of any length as UTF-8") {
         {"", ""},
         {"a\xe9", "a\xc3\xa9"}, // a byte is a character
         {R"(\u0041\u00e9\u20AC\U0001f600)", "A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {R"(\u007f\u0080\u07ff\u0800\uffff\U00010000)", "\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80"},
         {R"(a\)", "a\\"},
         {R"(\n)", "\\n"},
         {R"(\u12)", std::nullopt},

@@ -409,6 +409,9 @@ TEST_CASE("a pickle makes no more memory of its bytes than its limits allow, by 
     const bytes large_tuple = "(" + bytes(most_on_stack, 'N') + "t";
     CHECK(outcome_of("\x80\x02" + large_tuple + ".") == "ok, a tuple");
     CHECK(outcome_of("\x80\x02" + support::repeated(16, large_tuple + "0") + "N.") == "limit_exceeded");
+    constexpr std::size_t most_containers = std::size_t{1} << 22;
+    CHECK(outcome_of("\x80\x02" + support::repeated(most_containers, "]0") + "N.") == "ok, None");
+    CHECK(outcome_of("\x80\x02" + support::repeated(most_containers + 1, "]0") + "N.") == "limit_exceeded");
     // A text that is remembered once becomes bytes again and again: 3 times its size each time.
     const bytes long_text = text(bytes(1'100'000, 'x')) + bytes("q\0"
                                                                 "0",

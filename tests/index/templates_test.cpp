@@ -730,6 +730,17 @@ TEST_CASE("many components that differ in what nobody knows are read with and wi
     }
 }
 
+TEST_CASE("very many objects that are each encoded unlike all others are read with and without templates alike") {
+    cbor::map objects;
+    for (std::size_t i = 0; i < 6000; ++i) {
+        cbor::map object = {{"shape", cbor::array({cbor::number(2)})}, {"format", cbor::text("dense")}};
+        object.set("key." + std::to_string(1000 + i), cbor::null);
+        objects.add(cbor::text("object." + std::to_string(1000 + i)),
+                    object.set("components", cbor::map{{"data", part_at(i, "f32", 8)}}));
+    }
+    check_equal(cbor::map{{"version", cbor::text("1.2.0")}, {"objects", objects.encoded()}});
+}
+
 TEST_CASE("an index that is cut off is refused, although the memory behind it holds the rest") {
     const bytes whole_1 = dozen("1.2.0", [](std::size_t i) {
         return plain_object("dense", {cbor::number(2)}, {{"data", part_at(i, "f32", 8)}});

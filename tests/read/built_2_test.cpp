@@ -12,6 +12,7 @@
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
+#include "support/zt_builder.hpp"
 
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
@@ -728,6 +729,17 @@ TEST_CASE("packed elements are viewed where they are floats of four bits") {
         CAPTURE(other);
         CHECK(outcome_of(other) == "unsupported_type");
     }
+}
+
+TEST_CASE("elements share bytes where they are stored as bytes") {
+    using namespace built_2;
+    support::sample nibbles;
+    nibbles.component("type", cbor::text("u4")).shape({2});
+    const auto outcome_of = [&](const char* dtype, const bytes& content) {
+        return outcome(support::opened(nibbles.dtype(dtype).blob(content).file()).read_as<float>("w"));
+    };
+    CHECK(outcome_of("u8", "\x21") == "ok");
+    CHECK(outcome_of("u16", bytes("\x21\0\1\0", 4)) == "unsupported_type");
 }
 
 TEST_CASE("a stated digest is its text") {
