@@ -887,6 +887,17 @@ TEST_CASE("the ZIP64 record at an archive's end is one, and says what the other 
     CHECK(outcome_of("PK\6\6", 1, directory_bytes, directory + 1) == "zip_malformed");
 }
 
+TEST_CASE("a checkpoint is nested to 1024 levels, its root among them") {
+    using namespace built_foreign;
+    const bytes w = pickled_tensor("ByteStorage", "0", 1, {1}, {1});
+    const auto nested_in = [&](std::size_t lists) {
+        const bytes value = bytes(lists, ']') + w + bytes(lists, 'a');
+        return outcome(open_as("x.pt", checkpoint({{"k", value}}, {{"x/data/0", "x"}})));
+    };
+    CHECK(nested_in(1023) == "ok");
+    CHECK(nested_in(1024) == "pickle_malformed");
+}
+
 TEST_CASE("an index that outgrows its limit is refused, however short what it was made of is") {
     using namespace built_foreign;
     items many = {{"a", pickled_tensor("ByteStorage", "0", 4, {4}, {1}) + bytes("q\0", 2)}};
