@@ -403,6 +403,7 @@ TEST_CASE("files that are called as parts of one model are one set, and a missin
          {"\"m-21-of-999999999.safetensors\": it is missing; and 999999978 more"}},
         {{"m-00000-of-00002.safetensors"}, errc::shard_missing, {"\"m-00001-of-00002.safetensors\""}},
         {{"m-00003-of-00002.safetensors"}, errc::invalid_argument, {"\"m-00003-of-00002.safetensors\"", "one of 2"}},
+        {{"m-2-of-99999999999999999999.safetensors"}, {}, {}}, // of more than can be counted
         {{"m-00001-of-00001.safetensors", "n-00001-of-00001.safetensors"},
          errc::invalid_argument,
          {"2 models", "\"m-*-of-00001.safetensors\", \"n-*-of-00001.safetensors\""}},
