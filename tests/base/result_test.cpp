@@ -72,6 +72,7 @@ TEST_CASE("the value of an error is thrown, with all that the error knows") {
         CHECK(thrown.code() == errc::bad_magic);
         CHECK(thrown.error().object() == "w");
         CHECK(std::string(thrown.what()) == "object \"w\": it is broken");
+        CHECK(ztensor::exception(thrown).error().code() == errc::bad_magic);
     }
     CHECK_THROWS_AS(result<int>(some_error()).value(), std::exception);
     CHECK_THROWS_AS(result<void>(some_error()).value(), ztensor::exception);

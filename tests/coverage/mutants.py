@@ -72,6 +72,10 @@ FIRST = {
 INSTANCES = {
     "index/scan": "".join(f"template const std::byte* pass_shape<{each}>(const std::byte*, std::uint64_t&) noexcept;"
                           for each in ("true", "false")),
+    "cbor/cursor": "".join(f"template class basic_cbor_cursor<cbor_strictness::{each}>;"
+                           for each in ("well_formed", "deterministic")),
+    "index/parser": "".join(f"template class index_parser<cbor_strictness::{each}>;"
+                            for each in ("well_formed", "deterministic")),
     "index/record_template": "template class template_cache<true>; template class template_cache<false>;",
 }
 QUICK = ("footer foreign_files generations blobs_in_any_order chunked_text old_indices quantized_counts row_pointers "

@@ -6,6 +6,7 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
+#include <ztensor/detail/import/gguf.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -247,4 +249,38 @@ TEST_CASE("what is wrong in a header of another format is said of a header, not 
     REQUIRE(refusal(file) == errc::duplicate_key);
     CHECK(says(file.error().sentence(), "in the header"));
     CHECK_FALSE(says(file.error().sentence(), "manifest"));
+}
+
+TEST_CASE("parts of GGUF are called by five digits each") {
+    const auto is_part = [](std::string_view name) { return ztensor::detail::parse_gguf_part(name).has_value(); };
+    CHECK(is_part("m-00001-of-00003.gguf"));
+    CHECK(is_part("-00001-of-00003.GGUF"));
+    for (const char* const other :
+         {"00001-of-00003.gguf", "m_00001-of-00003.gguf", "m-00001_of_00003.gguf", "m-0001-of-00003.gguf",
+          "m-00001-of-0003.gguf", "m-00001-of-00003.gg", "m-00001-of-00003.gguf2", "m-00001-of-00003-gguf", "m.gguf"}) {
+        CAPTURE(other);
+        CHECK_FALSE(is_part(other));
+    }
+}
+
+TEST_CASE("numbers of parts may be of any integer kind, and their number of tensors left out") {
+    const auto value = [](const char* key, unsigned kind, std::size_t size, std::uint64_t number) {
+        return text_of_gguf(key) + little_endian(kind, 4) + little_endian(number, size);
+    };
+    const std::pair<unsigned, std::size_t> kinds[] = {{0, 1}, {1, 1}, {2, 2}, {3, 2}, {4, 4}, {5, 4}, {10, 8}, {11, 8}};
+    for (const auto& each : kinds) {
+        const unsigned kind = each.first;
+        const std::size_t size = each.second;
+        CAPTURE(kind);
+        const support::temp_dir folder;
+        const auto part = [&](std::uint64_t number) {
+            return gguf_file().pair(value("split.no", kind, size, number)).pair(value("split.count", kind, size, 2));
+        };
+        support::write_file(folder / "m-00001-of-00002.gguf", part(0).floats("a", {1}).content());
+        support::write_file(folder / "m-00002-of-00002.gguf", part(1).floats("b", {2}).content());
+        const auto model = ztensor::open_any(folder / "m-00001-of-00002.gguf");
+        REQUIRE(outcome(model) == "ok");
+        CHECK(model->size() == 2);
+        CHECK(model->read<float>("b").value() == std::vector<float>{2});
+    }
 }

@@ -9,6 +9,7 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/copy.hpp>
+#include <ztensor/detail/codec/ggml_types.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/json.hpp>
@@ -451,6 +452,26 @@ TEST_CASE("blocks of a big-endian GGUF file are kept, and refused with the reaso
 }
 
 #if defined(__x86_64__) || defined(__aarch64__) // others forget which NaN it was
+TEST_CASE("scales of four and eight bits are what they say at the ends of their range") {
+    // Of MXFP4 a power of two, the smallest of which no normal float is half of; 2 stands for 1.
+    for (const unsigned exponent : {0U, 1U, 2U, 127U, 254U}) {
+        CAPTURE(exponent);
+        std::uint8_t block[17] = {static_cast<std::uint8_t>(exponent), 0x22};
+        ztensor::detail::unpacked_block out = {};
+        ztensor::detail::mxfp4_block::unpack(block, out);
+        CHECK(static_cast<double>(out.scales[0]) == std::ldexp(0.5, static_cast<int>(exponent) - 127));
+        CHECK(out.integers[0] == 2); // twice as much as it stands for
+    }
+    // Of NVFP4 a float without a sign, of which the largest is no number.
+    using ztensor::detail::half_of_ue4m3;
+    CHECK(half_of_ue4m3(0) == 0);
+    CHECK(half_of_ue4m3(1) == 0x1p-10F);
+    CHECK(half_of_ue4m3(8) == 0x1p-7F);
+    CHECK(half_of_ue4m3(0x38) == 0.5F);
+    CHECK(half_of_ue4m3(0x7e) == 224);
+    CHECK(half_of_ue4m3(0x7f) == 0);
+}
+
 TEST_CASE("a minimum that is no number keeps its sign, as in the gguf package") {
     const std::vector<std::pair<const char*, std::size_t>> types = {{"q4_1", 20}, {"q5_1", 24}};
     for (const auto& type : types) {

@@ -14,11 +14,16 @@
 #include <ztensor/writer.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
+
+#if !defined(_WIN32)
+#include <sys/stat.h>
+#endif
 
 using support::refusal;
 using ztensor::errc;
@@ -398,6 +403,7 @@ TEST_CASE("files that are called as parts of one model are one set, and a missin
          {"\"m-21-of-999999999.safetensors\": it is missing; and 999999978 more"}},
         {{"m-00000-of-00002.safetensors"}, errc::shard_missing, {"\"m-00001-of-00002.safetensors\""}},
         {{"m-00003-of-00002.safetensors"}, errc::invalid_argument, {"\"m-00003-of-00002.safetensors\"", "one of 2"}},
+        {{"m-2-of-99999999999999999999.safetensors"}, {}, {}}, // of more than can be counted
         {{"m-00001-of-00001.safetensors", "n-00001-of-00001.safetensors"},
          errc::invalid_argument,
          {"2 models", "\"m-*-of-00001.safetensors\", \"n-*-of-00001.safetensors\""}},
@@ -433,6 +439,16 @@ TEST_CASE("what macOS keeps beside the files of a folder is none of them") {
     CHECK(support::outcome(ztensor::open_any(folder.path())) == "ok");
 }
 
+TEST_CASE("a file that an index names and that is not there is missing, whether links are followed or not") {
+    const support::temp_dir folder;
+    support::write_file(folder / "model.index.json", index_of(R"("a": "absent.safetensors")"));
+    for (const bool follows : {false, true}) {
+        const auto set = ztensor::open_any(folder / "model.index.json", ztensor::read_options().follow_links(follows));
+        REQUIRE(refusal(set) == errc::file_not_found);
+        CHECK(std::string(set.error().what()).find("absent.safetensors") != std::string::npos);
+    }
+}
+
 TEST_CASE("a part may be missing from a folder whose index does not name it") {
     const support::temp_dir folder;
     support::write_file(folder / "m-00001-of-00003.safetensors", support::safetensors_file({{"a", {1}}}));
@@ -465,6 +481,71 @@ TEST_CASE("several models in one folder are named") {
     support::write_file(folder / "q8.index.json", index_of(R"("a": "q8.safetensors")"));
     CHECK(said("by the indices \"q4.index.json\", \"q8.index.json\": open one of these") == errc::invalid_argument);
 }
+
+TEST_CASE("of very many files that are several models not all are named") {
+    const support::temp_dir folder;
+    for (int i = 10; i < 40; ++i) {
+        support::write_file(folder / ("q" + std::to_string(i) + ".safetensors"),
+                            support::safetensors_file({{"a", {1}}}));
+    }
+    const auto set = ztensor::open_any(folder.path());
+    REQUIRE(refusal(set) == errc::duplicate_key);
+    CHECK(set.error().sentence().find("\"q29.safetensors\", ...") != std::string::npos);
+    CHECK(set.error().sentence().find("\"q30.safetensors\", ") == std::string::npos);
+}
+
+TEST_CASE("a part that the caller names, too, is opened once, with its model or alone") {
+    const support::temp_dir folder;
+    const auto gguf = [](int number, const char* tensor) {
+        const auto text = [](const std::string& content) {
+            return support::little_endian(content.size(), 8) + content;
+        };
+        const auto u16 = [&](const char* key, std::uint64_t value) {
+            return text(key) + support::little_endian(2, 4) + support::little_endian(value, 2);
+        };
+        support::bytes head = "GGUF" + support::little_endian(3, 4) + support::little_endian(1, 8) +
+                              support::little_endian(2, 8) + u16("split.no", static_cast<std::uint64_t>(number)) +
+                              u16("split.count", 2);
+        head += text(tensor) + support::little_endian(1, 4) + support::little_endian(1, 8) +
+                support::little_endian(24, 4) + support::little_endian(0, 8);
+        head.resize((head.size() + 31) / 32 * 32);
+        return head + support::bytes(32, '\7');
+    };
+    const std::filesystem::path first = folder / "m-00001-of-00002.gguf", second = folder / "m-00002-of-00002.gguf";
+    support::write_file(first, gguf(0, "a"));
+    support::write_file(second, gguf(1, "b"));
+    const auto both = ztensor::open_any({first, second}); // neither says how many tensors there are
+    REQUIRE(support::outcome(both) == "ok");
+    CHECK(names_in(*both) == "ab");
+    // Another file before it, or one of another format under the first part's name, has not opened it.
+    support::write_file(folder / "x.safetensors", support::safetensors_file({{"x", {1}}}));
+    CHECK(support::outcome(ztensor::open_any({folder / "x.safetensors", second})) == "shard_mismatch");
+    support::write_file(first, support::safetensors_file({{"y", {1}}}));
+    CHECK(support::outcome(ztensor::open_any({first, second})) == "shard_mismatch");
+}
+
+#if !defined(_WIN32)
+
+TEST_CASE("a folder without a model tells the folders in it that have one, and nothing else") {
+    const support::temp_dir folder, elsewhere;
+    const auto sentence = [&] {
+        const auto set = ztensor::open_any(folder.path());
+        REQUIRE(refusal(set) == errc::file_not_found);
+        return set.error().sentence();
+    };
+    support::write_file(elsewhere / "a.safetensors", support::safetensors_file({{"a", {1}}}));
+    support::write_file(folder / "notes.txt", "none");
+    std::filesystem::create_directory_symlink(elsewhere.path(), folder / "link");
+    REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+    support::write_file(folder / "weights.h5", "no tensors for a reader without HDF5");
+    CHECK(sentence().find("folders in it have some") == std::string::npos);
+    std::filesystem::create_directories(folder / "below");
+    support::write_file(folder / "below" / "a.safetensors", support::safetensors_file({{"a", {1}}}));
+    CHECK(sentence().find("folders in it have some, \"below\": open one of these") != std::string::npos);
+    CHECK(refusal(ztensor::open_any("/dev/null")) == errc::not_regular_file);
+}
+
+#endif
 
 #if defined(__linux__)
 

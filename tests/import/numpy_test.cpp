@@ -307,6 +307,8 @@ TEST_CASE("two bytes are bfloat16 where their order, their field or their array'
     };
     const auto by_name = named("weight.BF16.npy", "|V2");
     CHECK(by_name.find("weight.BF16")->data()->dtype() == ztensor::dtype::bf16);
+    const auto by_long_name = named("weight.bfloat16.npy", "|V2");
+    CHECK(by_long_name.find("weight.bfloat16")->data()->dtype() == ztensor::dtype::bf16);
     for (const char* descr : {"|V2", "=V2", "V2"}) {
         const auto raw = named("weight.npy", descr);
         CHECK(raw.find("weight")->shape() == ztensor::shape{2, 2});
@@ -356,6 +358,27 @@ TEST_CASE("an array that is alone in its file is refused if it is none of number
         REQUIRE(refusal(file) == errc::unknown_dtype);
         CHECK(file.error().sentence().find(words) != std::string::npos);
     }
+}
+
+TEST_CASE("the type of a record is a literal of Python whose brackets and quotes are whole") {
+    const support::temp_dir folder;
+    const auto open_with = [&](const std::string& descr) {
+        const std::string header = "{'descr': " + descr + ", 'fortran_order': False, 'shape': (1,)}\n";
+        support::write_file(folder / "a.npy", npy_file_of(header, std::string("\x3f\x80", 2), '\1'));
+        return open_any(folder / "a.npy");
+    };
+    const auto by_field = open_with("[('bfloat16', '>u2')]");
+    REQUIRE(support::outcome(by_field) == "ok");
+    CHECK(by_field->read_as<float>("a").value() == std::vector<float>{1});
+    CHECK(refusal(open_with("[('a', '<f4'), ('b', [('c', '<i2', (3L, 4))])]")) == errc::unknown_dtype);
+    for (const char* const descr :
+         {"[('a', '<f4'))", "[('a', '<f4']", "]", ")", "[('a', '<f4'), x]", "[('a', '<f4), ('b"}) {
+        CAPTURE(descr);
+        CHECK(refusal(open_with(descr)) == errc::header_malformed);
+    }
+    support::write_file(folder / "a.npy", npy_file_of("{'descr': [('a', ", std::string(4, '\0'), '\1'));
+    CHECK(refusal(open_any(folder / "a.npy")) == errc::header_malformed);
+    CHECK(refusal(open_with("ux'<f4'")) == errc::header_malformed); // a mark that stands before no quote
 }
 
 TEST_CASE("a ZIP archive that is no .npz is refused for what it is") {

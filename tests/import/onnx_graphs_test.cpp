@@ -321,3 +321,34 @@ TEST_CASE("names of nodes and attributes around a graph are no longer than a nam
               node("n", attribute(bytes(5000, 'a'), field(10, graph_tensor("")) + field(10, graph_tensor(""))))))) ==
           errc::name_invalid);
 }
+
+TEST_CASE("tensors of a node without a name are called after its attribute, and those of a list are numbered") {
+    using namespace onnx_graphs;
+    const auto of_node = [](const bytes& type, const bytes& attributes) {
+        return onnx_graph_model(field(1, field(4, type) + attributes));
+    };
+    const bytes one = graph_tensor(""), two = field(10, one) + field(10, one);
+    CHECK(names_of(of_node("Op", attribute("t", field(5, one)))) == names{"t"});
+    CHECK(names_of(of_node("Constant", attribute("value", field(5, one)))) == names{"value"});
+    CHECK(names_of(of_node("Constant", attribute("value", two))) == names{"value.0", "value.1"});
+    CHECK(names_of(onnx_graph_model(constant("c", attribute("value", two)))) == names{"c.value.0", "c.value.1"});
+    CHECK(names_of(onnx_graph_model(node("n", attribute("t", two)))) == names{"n.t.0", "n.t.1"});
+    const bytes sparse =
+        field(1, one) + field(2, field(1, 1) + field(2, 7) + field(9, little_endian(0, 8))) + field(3, 4);
+    CHECK(names_of(onnx_graph_model(node("n", attribute("s", field(22, sparse))))) == names{"n.s"});
+    CHECK(names_of(onnx_graph_model(node("n", attribute("s", field(23, sparse) + field(23, sparse))))) ==
+          names{"n.s.0", "n.s.1"});
+    // A graph in a node without a name has the node's number in its path.
+    CHECK(names_of(onnx_graph_model(initializer("w") + field(1, field(4, "If") + body(initializer("w"))))) ==
+          names{"w", "#0.body/w"});
+    // A constant that says nothing of its value has none.
+    const auto nothing =
+        open_graphs(onnx_graph_model(initializer("w") + constant("c", attribute("value", field(20, 99)))));
+    REQUIRE(outcome(nothing) == "ok");
+    CHECK(nothing->size() == 1);
+    CHECK(nothing->skipped().empty());
+    // What leads to a graph is no longer than a name, however many graphs are around.
+    const bytes half(2500, 'n');
+    const bytes thrice = node(half, body(node(half, body(node(half, body(initializer("w")))))));
+    CHECK(refusal(open_graphs(onnx_graph_model(initializer("w") + thrice))) == errc::name_invalid);
+}

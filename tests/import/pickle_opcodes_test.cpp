@@ -8,6 +8,7 @@
 #include <ztensor/detail/import/pickle_machine.hpp>
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,6 +123,7 @@ TEST_CASE("every opcode of a pickle makes its value, and is refused when it is c
         {"(NNl", pickle_kind::list},
         {"(NNd", pickle_kind::dictionary},
         {"NN0", pickle_kind::none},
+        {"N(0", pickle_kind::none}, // which takes the mark away
         {"N(NN1", pickle_kind::none},
         {"N2\x86", pickle_kind::tuple},
         {"I12\n", pickle_kind::integer},
@@ -194,7 +196,12 @@ TEST_CASE("an opcode of a pickle that stands on the wrong values is refused") {
         {"q\x01", "pickle_malformed"},
         {bytes("h\0", 2), "pickle_malformed"},
         {"\x94", "pickle_malformed"},
+        {"ios\nsystem\n", "pickle_malformed"}, // without a mark, as is the next
+        {"cos\nsystem\no", "pickle_malformed"},
+        {"I\n", "pickle_malformed"},
         {"\x93", "pickle_malformed"},
+        {text("torch") + "S'Size'\n\x93", "pickle_malformed"},
+        {"S'torch'\n" + text("Size") + "\x93", "pickle_malformed"},
         {"N\x93", "pickle_malformed"},
         {"NN\x93", "pickle_malformed"},
         {text("torch") + "N\x93", "pickle_malformed"},
@@ -329,6 +336,7 @@ TEST_CASE("what a pickle may call makes its value, or refuses arguments that it 
         {called(of_bytes, {"N"}), "pickle_malformed"},
         {called(global("_codecs", "encode"), {text("a\xc3\xbf\xc2\x80"), text("latin1")}), "ok, bytes"},
         {called(global("_codecs", "encode"), {text("\xe2\x82\xac"), text("latin1")}), "pickle_malformed"},
+        {called(global("_codecs", "encode"), {text("a\xc3"), text("latin1")}), "pickle_malformed"},
         {called(of_type, {global("torch._utils", "_rebuild_parameter"), "N", tuple({tensor(), "\x88", "}"}), "}"}),
          "ok, a tensor"},
         {called(of_type, {global("torch._utils", "_rebuild_parameter"), "N", tuple({tensor(), "\x88", "}"})}),
@@ -391,4 +399,28 @@ TEST_CASE("a pickle stacks no more than its limits allow") {
     using namespace opcodes_of_pickles;
     CHECK(outcome_of("\x80\x02" + bytes(2'000'000, 'N')) == "limit_exceeded");
     CHECK(outcome_of("\x80\x02" + bytes(2'000'000, '(')) == "limit_exceeded");
+}
+
+TEST_CASE("a pickle makes no more memory of its bytes than its limits allow, by whatever opcode") {
+    using namespace opcodes_of_pickles;
+    // Each of these adds as much to what is made, from a few bytes of the pickle.
+    CHECK(outcome_of("\x80\x02" + support::repeated(1'800'000, "I1\n0") + "N.") == "limit_exceeded");
+    const std::size_t most_on_stack = 1'000'000;
+    const bytes large_tuple = "(" + bytes(most_on_stack, 'N') + "t";
+    CHECK(outcome_of("\x80\x02" + large_tuple + ".") == "ok, a tuple");
+    CHECK(outcome_of("\x80\x02" + support::repeated(16, large_tuple + "0") + "N.") == "limit_exceeded");
+    constexpr std::size_t most_containers = std::size_t{1} << 22;
+    CHECK(outcome_of("\x80\x02" + support::repeated(most_containers, "]0") + "N.") == "ok, None");
+    CHECK(outcome_of("\x80\x02" + support::repeated(most_containers + 1, "]0") + "N.") == "limit_exceeded");
+    // A text that is remembered once becomes bytes again and again: 3 times its size each time.
+    const bytes long_text = text(bytes(1'100'000, 'x')) + bytes("q\0"
+                                                                "0",
+                                                                3);
+    const bytes encoded = called(global("_codecs", "encode"), {bytes("h\0", 2), text("latin1")}) + "0";
+    CHECK(outcome_of("\x80\x02" + long_text + support::repeated(10, encoded) + "N.") == "ok, None");
+    for (const std::size_t times : std::initializer_list<std::size_t>{11, 12, 13}) {
+        CAPTURE(times);
+        CHECK(outcome_of("\x80\x02" + long_text + support::repeated(times, encoded) + "N.") ==
+              (times > 11 ? "limit_exceeded" : "ok, None"));
+    }
 }

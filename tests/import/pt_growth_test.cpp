@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -211,4 +212,58 @@ TEST_CASE("a checkpoint from before version 0.2 whose members are other than wri
     bytes odd_size = tar_tensors(1);
     odd_size[130] = '8';
     CHECK(support::outcome(ztensor::open_any(std::make_shared<counted_source>(odd_size), "x.pt")) == "truncated");
+}
+
+TEST_CASE("the members of a checkpoint from before version 0.2 are looked for among the first thousand") {
+    using namespace pt_growth;
+    const auto outcome_of = [](const bytes& content) {
+        return support::outcome(ztensor::open_any(std::make_shared<counted_source>(content), "x.pt"));
+    };
+    const bytes whole = tar_tensors(1);
+    REQUIRE(outcome_of(whole) == "ok");
+    for (const char* const member : {"storages", "tensors", "pickle"}) {
+        CAPTURE(member);
+        bytes other = whole;
+        const std::size_t at = other.find(member + bytes(1, '\0'));
+        REQUIRE(at % 512 == 0);
+        other[at] = 'x';
+        CHECK(outcome_of(other) == "schema_missing");
+    }
+    bytes odd_size = whole;
+    odd_size[130] = '/'; // right before the digits
+    CHECK(outcome_of(odd_size) == "truncated");
+    // Empty members in front of the last two.
+    bytes header(512, '\0');
+    header.replace(0, 5, "other");
+    header.replace(124, 11, "00000000000");
+    const std::size_t second = whole.find("tensors" + bytes(1, '\0'));
+    REQUIRE(second % 512 == 0);
+    const auto with_others = [&](std::size_t count) {
+        return outcome_of(whole.substr(0, second) + support::repeated(count, header) + whole.substr(second));
+    };
+    CHECK(with_others(1020) == "ok");
+    CHECK(with_others(1021) == "schema_missing");
+}
+
+TEST_CASE("the keys of a checkpoint from before archives are a list of texts, and arrays of NumPy lie in its pickle") {
+    using namespace pt_growth;
+    const bytes storage = "(" + text_opcode("storage") + "ctorch\nByteStorage\n" + text_opcode("0") +
+                          text_opcode("cpu") + bytes("K\1Nt", 4) + "Q";
+    const bytes dtype = "cnumpy\ndtype\n(" + text_opcode("u1") + "\x89\x88tR";
+    const bytes array = "cnumpy.core.multiarray\nscalar\n(" + dtype + "C\1\x2atR";
+    bytes whole;
+    const auto open_with = [&](const bytes& keys) {
+        whole = legacy_start() + start + "}(" + text_opcode("w") + storage + text_opcode("n") + array + "u." + start +
+                keys + "." + little_endian(1, 8) + "x";
+        return ztensor::open_any(std::make_shared<counted_source>(whole), "x.pt");
+    };
+    const auto file = open_with("](" + text_opcode("0") + "e");
+    REQUIRE(support::outcome(file) == "ok");
+    CHECK(file->read<std::uint8_t>("n").value() == std::vector<std::uint8_t>{42});
+    CHECK(file->read<std::uint8_t>("w").value() == std::vector<std::uint8_t>{'x'});
+    for (const bytes& keys : {bytes("N"), text_opcode("0"), "}" + text_opcode("0") + "Ns", bytes("](Ne"),
+                              bytes("](K\1e"), "](" + text_opcode("1") + "e"}) {
+        CAPTURE(support::to_hex(support::bytes_of(keys)));
+        CHECK(support::outcome(open_with(keys)) == "pickle_malformed");
+    }
 }

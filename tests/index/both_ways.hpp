@@ -7,10 +7,12 @@
 #include "index/described.hpp"
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 
 #include <ztensor/detail/index/parse.hpp>
 #include <ztensor/detail/index/rules.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,15 +25,18 @@ constexpr std::uint64_t blobs_end = 1 << 20;
 /// All that a manifest says, or why it is refused.
 struct index_outcome {
     std::string text;
+    std::string code = "ok";
     std::size_t checked = 0; ///< objects that need no other check
 };
 
-/// Of 1.1 and later, or of 0.1.
-[[nodiscard]] inline index_outcome read(const support::bytes& encoded, bool uses_templates, bool is_0_1 = false) {
+/// Of 1.1 and later, or of 0.1. The memory behind the index holds `behind`, as far as the parser may look there.
+[[nodiscard]] inline index_outcome read(const support::bytes& encoded, bool uses_templates, bool is_0_1 = false,
+                                        const support::bytes& behind = {}) {
     namespace detail = ztensor::detail;
     detail::manifest index;
     REQUIRE(index.index.allocate(encoded.size(), detail::scan_reach_bytes));
     std::memcpy(index.index.data(), encoded.data(), encoded.size());
+    std::memcpy(index.index.data() + encoded.size(), behind.data(), std::min(behind.size(), detail::scan_reach_bytes));
     const ztensor::read_options options;
     const auto kind = is_0_1 ? detail::container::zt_0_1 : detail::container::zt_1;
     const detail::manifest_location at = {kind, blobs_end, encoded.size(), 0, false};
@@ -43,6 +48,7 @@ struct index_outcome {
         }
         done = detail::rulebook(index).check();
     }
+    answer.code = support::outcome(done);
     answer.text = done ? described::describe(index) : done.error().what();
     return answer;
 }

@@ -3,6 +3,8 @@
 // The two ends of a file, as bytes alone: which container it is, and where its manifest lies.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/openings.hpp"
+#include "support/refusal.hpp"
 #include "support/zt_builder.hpp"
 
 #include <ztensor/detail/base/bytes.hpp>
@@ -275,6 +277,14 @@ TEST_CASE("a magic with another number is one of a generation to come") {
 TEST_CASE("a cut-off file is told its length") {
     CHECK(ztensor::detail::missing_footer(12345).sentence().find("12345 bytes") != std::string::npos);
     CHECK(ztensor::detail::missing_footer(12345).code() == errc::truncated);
+}
+
+TEST_CASE("a magic is not its own end") {
+    for (const std::string_view magic : {std::string_view("ZTEN1000"), std::string_view("ZTEN0001")}) {
+        CHECK(support::outcome(support::open_bytes(magic)) == "truncated");
+    }
+    CHECK(support::outcome(support::open_bytes("ZTEN1000ZTEN1000")) == "file_too_small");
+    CHECK(support::outcome(support::open_bytes("ZTEN1000ZTEN100")) == "truncated");
 }
 
 TEST_CASE("the start of a text is compared without regard to case, of ASCII letters alone") {

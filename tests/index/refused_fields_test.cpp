@@ -4,6 +4,7 @@
 // Beside each rule stands the nearest file that keeps it.
 #include "index/rules.hpp"
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 
 #include <ztensor/reader.hpp>
 
@@ -180,6 +181,22 @@ TEST_CASE("D-2: 64 dimensions are read, 65 are refused") {
         {"65", shaped(too_many), errc::limit_exceeded, "w"},
         {"100,000", shaped(std::vector<std::uint64_t>(100'000, 1)), errc::limit_exceeded, "w"},
     });
+}
+
+TEST_CASE("a shape that does not say how many dimensions it has is refused at the 65th") {
+    for (const version from : {version::v0_1, version::v1_0, version::v1_1, version::v1_2}) {
+        CAPTURE(static_cast<int>(from));
+        const auto outcome_of = [&](std::size_t rank) {
+            std::vector<bytes> dimensions(rank, cbor::number(1));
+            dimensions[20] = cbor::number(2);
+            sample file(from);
+            return support::outcome(
+                support::open_bytes(file.object("shape", cbor::indefinite_array(dimensions)).file()));
+        };
+        CHECK(outcome_of(64) == "ok");
+        CHECK(outcome_of(65) == "limit_exceeded");
+        CHECK(outcome_of(100'000) == "limit_exceeded");
+    }
 }
 
 TEST_CASE("D-3 to D-5: a shape whose size needs more than 64 bits is refused, and no zero hides it") {

@@ -14,6 +14,7 @@
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/reader.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -39,10 +40,13 @@ struct manifest_2_outcome {
     std::size_t checked = 0; ///< objects that need no other check
 };
 
-manifest_2_outcome read_manifest_2(const bytes& encoded, bool uses_templates, const ztensor::read_options& options) {
+/// The memory behind the manifest holds `behind`, as far as the parser may look there.
+manifest_2_outcome read_manifest_2(const bytes& encoded, bool uses_templates, const ztensor::read_options& options,
+                                   const bytes& behind = {}) {
     detail::manifest index;
     REQUIRE(index.index.allocate(encoded.size(), detail::scan_reach_bytes));
     std::memcpy(index.index.data(), encoded.data(), encoded.size());
+    std::memcpy(index.index.data() + encoded.size(), behind.data(), std::min(behind.size(), detail::scan_reach_bytes));
     const std::uint64_t file_bytes = manifest_offset + encoded.size() + detail::footer_bytes_2;
     const detail::manifest_location at = {detail::container::zt_2, manifest_offset, encoded.size(), 0, false};
     ztensor::result<void> done = detail::parse_index(index, at, file_bytes, options, uses_templates);
@@ -266,6 +270,12 @@ TEST_CASE("what is wrong in the last of a dozen objects of version 2 that are en
              last.shape = cbor::array({cbor::number(29)});
          },
          "blob_overlap"},
+        {"bytes of the manifest", dense_2,
+         [](object_2& last) {
+             last.blobs[0] = blob_2(manifest_offset - 4096, 4100);
+             last.shape = cbor::array({cbor::number(1025)});
+         },
+         "blob_overlap"},
         {"a digest in capital letters", dense_with_digest_2,
          [](object_2& last) { last.digest = cbor::text("xxh3:0123456789ABCDEF"); }, "digest_format"},
         {"a digest with another letter", dense_with_digest_2,
@@ -316,6 +326,20 @@ TEST_CASE("a manifest of version 2 that is cut short is refused alike by templat
         for (std::size_t size = 0; size < whole.size(); size += 3) {
             CAPTURE(size);
             CHECK(read_both_ways(whole.substr(0, size)).code != "ok");
+        }
+    }
+}
+
+TEST_CASE("a manifest of version 2 that is cut short is refused, although the memory behind it holds the rest") {
+    for (const auto make : {dense_with_digest_2, group_2}) {
+        const bytes whole = dozen_objects_2(make);
+        for (const bool uses_templates : {false, true}) {
+            for (std::size_t size = 1; size < whole.size(); ++size) {
+                CAPTURE(uses_templates, size);
+                const manifest_2_outcome found =
+                    read_manifest_2(whole.substr(0, size), uses_templates, {}, whole.substr(size));
+                CHECK(found.code == "cbor_truncated");
+            }
         }
     }
 }

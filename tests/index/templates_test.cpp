@@ -729,3 +729,46 @@ TEST_CASE("many components that differ in what nobody knows are read with and wi
         check_equal(many(last, 1));
     }
 }
+
+TEST_CASE("very many objects that are each encoded unlike all others are read with and without templates alike") {
+    cbor::map objects;
+    for (std::size_t i = 0; i < 6000; ++i) {
+        cbor::map object = {{"shape", cbor::array({cbor::number(2)})}, {"format", cbor::text("dense")}};
+        object.set("key." + std::to_string(1000 + i), cbor::null);
+        objects.add(cbor::text("object." + std::to_string(1000 + i)),
+                    object.set("components", cbor::map{{"data", part_at(i, "f32", 8)}}));
+    }
+    check_equal(cbor::map{{"version", cbor::text("1.2.0")}, {"objects", objects.encoded()}});
+}
+
+TEST_CASE("an index that is cut off is refused, although the memory behind it holds the rest") {
+    const bytes whole_1 = dozen("1.2.0", [](std::size_t i) {
+        return plain_object("dense", {cbor::number(2)}, {{"data", part_at(i, "f32", 8)}});
+    });
+    std::vector<bytes> tensors;
+    for (std::size_t i = 0; i < 12; ++i) {
+        tensors.push_back(cbor::map{{"name", cbor::text("layer." + std::to_string(100 + i))},
+                                    {"offset", cbor::number(64 * (i + 1))},
+                                    {"size", cbor::number(8)},
+                                    {"dtype", cbor::text("float32")},
+                                    {"shape", cbor::numbers({2})},
+                                    {"encoding", cbor::text("raw")}});
+    }
+    const bytes whole_0_1 = cbor::array(tensors);
+    for (const bool is_0_1 : {false, true}) {
+        const bytes& whole = is_0_1 ? whole_0_1 : whole_1;
+        for (const bool uses_templates : {false, true}) {
+            CAPTURE(is_0_1, uses_templates);
+            REQUIRE(both_ways::read(whole, uses_templates, is_0_1).code == "ok");
+            for (std::size_t size = 1; size < whole.size(); ++size) {
+                CAPTURE(size);
+                const bytes cut = whole.substr(0, size);
+                const auto before_rest = both_ways::read(cut, uses_templates, is_0_1, whole.substr(size));
+                const auto before_zeros =
+                    both_ways::read(cut, uses_templates, is_0_1, bytes(detail::scan_reach_bytes, '\0'));
+                CHECK(before_rest.code == "cbor_truncated");
+                CHECK(before_rest.text == before_zeros.text);
+            }
+        }
+    }
+}

@@ -164,6 +164,10 @@ TEST_CASE("a source may give several ranges of one row, and is asked once whethe
     assembled_source all(twice, 1000);
     const std::uint64_t second = all.add(twice, 2, 3).value();
     CHECK(assembled_text(all, second, 3).value() == "ice");
+    const auto other = source_of("other");
+    const std::uint64_t third = all.add(other, 0, 2).value(), fourth = all.add(other, 2, 3).value();
+    CHECK(assembled_text(all, third, 2).value() == "ot");
+    CHECK(assembled_text(all, fourth, 3).value() == "her");
     CHECK(all.check_unchanged());
 }
 

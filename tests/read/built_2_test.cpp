@@ -12,20 +12,26 @@
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
+#include "support/zt_builder.hpp"
 
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/digest.hpp>
+#include <ztensor/float_types.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/ztensor.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -676,5 +682,233 @@ TEST_CASE("a digest longer than its algorithm's opens and matches nothing") {
         CAPTURE(digits);
         CHECK(from.verify().value().mismatches.size() == 1);
         CHECK(refusal(from.read<std::uint8_t>("w")) == errc::digest_mismatch);
+    }
+}
+
+TEST_CASE("zeros that are packed as the codes are stand in words as the codes do") {
+    using namespace built_2;
+    const bytes packing =
+        cbor::map{{"word", cbor::text("u32")}, {"order", cbor::text("lsb_first")}, {"per_word", cbor::number(8)}};
+    const bytes attributes =
+        cbor::map{{"axis", cbor::number(0)},
+                  {"bits", cbor::number(4)},
+                  {"packing", packing},
+                  {"group_size", cbor::number(8)},
+                  {"scale_form", cbor::text("f32_factors")},
+                  {"zero_point", cbor::map{{"form", cbor::text("tensor")}, {"packing", cbor::text("same_as_data")}}}};
+    const auto open = [&](const std::string& dtype) {
+        return file()
+            .add("w", "zt.quant_group/1", {64},
+                 {{"data", "u32", support::little_endian(std::vector<std::uint64_t>(8, 0x22222222), 4)},
+                  {"zeros", dtype, support::little_endian(0x11111111, 4)},
+                  {"scales", "f32", support::little_endian(std::vector<std::uint64_t>(8, 0x3f800000), 4)}},
+                 attributes)
+            .open();
+    };
+    CHECK(open("u32").read_as<float>("w").value() == std::vector<float>(64, 1));
+    CHECK(open("i32").read_as<float>("w").value() == std::vector<float>(64, 1));
+    for (const char* const other : {"f32", "u8", "u16"}) { // of as many bytes
+        CAPTURE(other);
+        CHECK(refusal(open(other).read_as<float>("w")) == errc::unsupported_type);
+    }
+    // Weights that become floats have a shape, whoever asks for it.
+    const reader of_words = open("u32");
+    const auto acquired = of_words["w"].acquire_as<float>();
+    REQUIRE(outcome(acquired) == "ok");
+    CHECK(acquired->shape() == ztensor::shape{64});
+}
+
+TEST_CASE("packed elements are viewed where they are floats of four bits") {
+    using namespace built_2;
+    const auto outcome_of = [](const std::string& type) {
+        const reader from = file().add("w", "own/1", {4}, {{"values", "u8", bytes("\1\2\3"), type}}).open();
+        return outcome(ztensor::packed_view::from(from.find("w")->component("values").value()));
+    };
+    CHECK(outcome_of("f4_e2m1") == "ok");
+    for (const char* const other : {"f6_e2m3", "i4", "u2", "own", ""}) {
+        CAPTURE(other);
+        CHECK(outcome_of(other) == "unsupported_type");
+    }
+}
+
+TEST_CASE("elements share bytes where they are stored as bytes") {
+    using namespace built_2;
+    support::sample nibbles;
+    nibbles.component("type", cbor::text("u4")).shape({2});
+    const auto outcome_of = [&](const char* dtype, const bytes& content) {
+        return outcome(support::opened(nibbles.dtype(dtype).blob(content).file()).read_as<float>("w"));
+    };
+    CHECK(outcome_of("u8", "\x21") == "ok");
+    CHECK(outcome_of("u16", bytes("\x21\0\1\0", 4)) == "unsupported_type");
+}
+
+TEST_CASE("a stated digest is its text") {
+    using namespace built_2;
+    const bytes content = "abc";
+    const reader from = file()
+                            .add("a", "dense", {3}, {{"data", "u8", content, {}, {}, sha256_of(content)}})
+                            .add("b", "dense", {3}, {{"data", "u8", content, {}, {}, sha256_of(content)}})
+                            .add("c", "dense", {3}, {{"data", "u8", content, {}, {}, sha256_of("other")}})
+                            .add("d", "dense", {3}, {{"data", "u8", content}})
+                            .open();
+    const auto digest_of = [&](const char* name) { return from[name]["data"].digest(); };
+    CHECK(digest_of("a") == digest_of("b"));
+    CHECK_FALSE(digest_of("a") != digest_of("b"));
+    CHECK(digest_of("a") != digest_of("c"));
+    CHECK(digest_of("a") != digest_of("d"));
+    CHECK(digest_of("d") == ztensor::stated_digest());
+    std::ostringstream out;
+    out << digest_of("a") << digest_of("d");
+    CHECK(out.str() == sha256_of(content));
+    CHECK_FALSE(from["absent"]["data"].dtype().is_present());
+    CHECK_FALSE(from["absent"]["data"].digest().is_present());
+}
+
+TEST_CASE("bools that break their rule do so in whichever piece, and none of them are none") {
+    using namespace built_2;
+    bytes many(5 << 20, '\1');
+    for (const std::size_t at : std::initializer_list<std::size_t>{0, 3 << 20, (5 << 20) - 1}) {
+        CAPTURE(at);
+        bytes broken = many;
+        broken[at] = '\2';
+        const reader from =
+            file().add("w", "dense", {broken.size()}, {{"data", "u8", broken, "bool", {}, sha256_of(broken)}}).open();
+        CHECK(refusal(from.verify()) == errc::bad_bool);
+    }
+    const reader empty = file().add("w", "dense", {0}, {{"data", "u8", "", "bool", {}, sha256_of("x")}}).open();
+    CHECK(refusal(empty.read_into("w", ztensor::span<bool>())) == errc::digest_mismatch);
+}
+
+TEST_CASE("an element is held where its type says all of it") {
+    using namespace built_2;
+    const bytes one_and_two = support::little_endian({0x3f800000, 0x40000000}, 4);
+    const reader from = file()
+                            .add("c", "dense", {1}, {{"data", "f32", one_and_two, "complex64"}})
+                            .add("f", "dense", {2}, {{"data", "f32", one_and_two}})
+                            .add("i", "dense", {1}, {{"data", "i64", support::little_endian(~std::uint64_t{2}, 8)}})
+                            .open();
+    CHECK(from["f"].acquire_as<float>().value()[1] == 2);
+    CHECK(refusal(from["c"].acquire_as<float>()) == errc::unsupported_type);
+    const reader halves =
+        file().add("h", "dense", {1 << 21}, {{"data", "f16", support::repeated(1 << 21, bytes("\0\x3c", 2))}}).open();
+    const auto converted = halves["h"].acquire_as<float>(); // into memory that nothing was written to yet
+    REQUIRE(outcome(converted) == "ok");
+    CHECK(std::count(converted->begin(), converted->end(), 1.0F) == 1 << 21);
+    const reader narrow = file().add("e", "dense", {1}, {{"data", "u8", bytes("\x3c"), "f8_e5m2"}}).open();
+    CHECK(static_cast<float>(narrow["e"].acquire_as<ztensor::float8_e5m2>().value()[0]) == 1);
+    // What a long double holds and a double does not, of rows too.
+    CHECK(from["i"].rows(0, 1).read_as<long double>().value() == std::vector<long double>{-3});
+    CHECK(from["f"].rows(1, 2).read_as<long double>().value() == std::vector<long double>{2});
+    CHECK(from["f"]["data"].part(1, 2, 2).read_as<long double>().value() == std::vector<long double>{2});
+}
+
+TEST_CASE("shards are called after the root without its ending, in letters of any case") {
+    using namespace built_2;
+    for (const char* const name : {"root.zt", "root.ZT", "root.Zt"}) {
+        CAPTURE(name);
+        const support::temp_dir folder;
+        write_shards(folder, 2);
+        std::filesystem::rename(folder / "root.zt", folder / name);
+        CHECK(outcome(reader::open(folder / name)) == "ok");
+    }
+    for (const char* const name : {"root.zu", "root-zt", "root.zt2"}) {
+        CAPTURE(name);
+        const support::temp_dir folder;
+        write_shards(folder, 2);
+        std::filesystem::rename(folder / "root.zt", folder / name);
+        CHECK(refusal(reader::open(folder / name)) == errc::shard_missing);
+    }
+}
+
+TEST_CASE("what has a shard's size and is no file of version 2 is passed over on the way to the shard") {
+    using namespace built_2;
+    const support::temp_dir folder;
+    write_shards(folder, 1);
+    const bytes shard = support::read_file(folder / "root-0.zt");
+    std::filesystem::rename(folder / "root-0.zt", folder / "m.zt");
+    support::write_file(folder / "a.zt", bytes(shard.size(), '\0'));
+    support::write_file(folder / "z.zt", bytes(shard.size(), '\0'));
+    const auto found =
+        reader::open(folder / "root.zt", ztensor::read_options().shards(ztensor::shard_lookup::by_digest));
+    REQUIRE(outcome(found) == "ok");
+    CHECK(found->verify().value().ok());
+}
+
+TEST_CASE("a process that has no handles left closes those that are not in use, and opens the file") {
+    using namespace built_2;
+    const support::temp_dir folder;
+    support::write_file(folder / "f", "content");
+    for (const std::errc none_left : {std::errc::too_many_files_open, std::errc::too_many_files_open_in_system}) {
+        support::faulty_os os;
+        const detail::native_path path = (folder / "f").native();
+        const auto handle = os.open_existing(path);
+        const detail::reopenable wanted = {&os, path, os.status(handle.value).value};
+        os.close(handle.value);
+        detail::handle_cache& cache = detail::handle_cache::get();
+        os.failing_name = "open_existing";
+        os.failure = std::make_error_code(none_left);
+        os.failing_times = 1;
+        CHECK(outcome(cache.find(wanted)) == "ok");
+        CHECK(os.count("open_existing") == 3);
+        cache.forget(wanted);
+        os.failing_times = support::faulty_os::never;
+        CHECK(outcome(cache.find(wanted)) != "ok");
+        CHECK(os.count("open_existing") == 5);
+        os.failing_name.clear();
+        const std::size_t before = os.calls.size();
+        CHECK(outcome(cache.find(wanted)) == "ok");
+        const std::size_t calls = os.calls.size() - before; // to open it, and to see that it is the same
+        cache.forget(wanted);
+        os.failure = std::make_error_code(std::errc::io_error);
+        for (std::size_t call = 0; os.calls[before + call] != "close"; ++call) {
+            CAPTURE(call);
+            os.first_failing_call = os.calls.size() + call;
+            CHECK(refusal(cache.find(wanted)) == errc::io_error);
+            REQUIRE(call < calls);
+        }
+        CHECK(os.open_handles == 0);
+    }
+}
+
+TEST_CASE("models of version 2 in more files than are held open find their shards all the same") {
+    using namespace built_2;
+    const support::temp_dir folder;
+    std::vector<std::filesystem::path> paths;
+    for (int i = 0; i < 40; ++i) {
+        const std::string name = std::to_string(100 + i);
+        const bytes shard = data_shard(name);
+        support::write_file(folder / (name + "-s.zt"), shard);
+        paths.push_back(folder / (name + ".zt"));
+        support::write_file(paths.back(),
+                            file().shard("s", shard, sha256_of(shard)).add_in_shard(name, "s", 3).content());
+    }
+    for (const ztensor::io_mode mode : {ztensor::io_mode::mapped, ztensor::io_mode::positional}) {
+        const auto all = ztensor::open_any(std::vector<ztensor::file_path>(paths.begin(), paths.end()),
+                                           ztensor::read_options().mode(mode));
+        REQUIRE(outcome(all) == "ok");
+        for (int i = 0; i < 40; ++i) {
+            const std::string name = std::to_string(100 + i);
+            CHECK(support::memory_of(all->read<std::uint8_t>(name).value()) == name);
+        }
+        CHECK(all->verify().value().ok());
+        CHECK(all->is_mapped() == (mode == ztensor::io_mode::mapped));
+        CHECK(all->manifest_bytes() > 40 * 100);
+    }
+}
+
+TEST_CASE("bytes that break a rule beside their digest are taken as they are stored, and damaged ones are not") {
+    using namespace built_2;
+    const auto outcome_of = [](const std::string& type, const bytes& content, const std::string& digest) {
+        const reader from = file().add("w", "dense", {1}, {{"data", "u8", content, type, {}, digest}}).open();
+        ztensor::object_draft draft("own/1", {1});
+        draft.component_stored("values", from["w"]["data"]);
+        auto to = ztensor::writer::to_memory(ztensor::write_options().version(ztensor::format_version::v2)).value();
+        return outcome(to.add_object("w", draft));
+    };
+    for (const char* const type : {"bool", "f4_e2m1"}) {
+        CAPTURE(type);
+        const bytes wrong = bytes("\x12"); // no bool, and more than one float
+        CHECK(outcome_of(type, wrong, sha256_of(wrong)) == "ok");
+        CHECK(outcome_of(type, wrong, sha256_of("other")) == "digest_mismatch");
     }
 }

@@ -495,6 +495,32 @@ TEST_CASE("a large compressed tensor is converted to narrower numbers, and group
     CHECK(support::memory_of(narrow) == support::memory_of(file.read_as<float>("w").value()));
 }
 
+TEST_CASE("a plan takes no progress function for none, and fills memory that nothing was written to") {
+    bool (*const none)(const ztensor::load_progress&) = nullptr;
+    constexpr std::size_t count = std::size_t{3} << 20;
+    const reader file = support::reopened({}, [&](ztensor::writer& to) {
+        to.add("w", {count}, std::vector<ztensor::float16>(count, ztensor::float16(1.5F))).value();
+    });
+    const std::unique_ptr<float[]> memory(new float[count]); // not initialised
+    const ztensor::span<float> numbers(memory.get(), count);
+    CHECK(outcome(load_plan(file).add_as("w", numbers).run(load_options().progress(none).threads(1))) == "ok");
+    CHECK(std::count(numbers.begin(), numbers.end(), 1.5F) == static_cast<std::ptrdiff_t>(count));
+}
+
+TEST_CASE("packed elements of a large compressed blob are converted as a whole") {
+    const support::byte_vector packed = support::noise(std::size_t{3} << 20);
+    bytes compressed(ZSTD_compressBound(packed.size()), '\0');
+    compressed.resize(ZSTD_compress(compressed.data(), compressed.size(), packed.data(), packed.size(), 1));
+    support::sample file;
+    file.dtype("u8").component("type", support::cbor::text("f4_e2m1")).shape({2 * packed.size()});
+    const auto from = support::opened(file.zstd_blob(compressed, packed.size()).file());
+    std::vector<float> planned(2 * packed.size());
+    ztensor::load_plan plan(from);
+    plan.add_as("w", planned);
+    REQUIRE(support::outcome(plan.run()) == "ok");
+    CHECK((planned == from.read_as<float>("w").value()));
+}
+
 TEST_CASE("a plan that ends early leaves no bools behind, nor minds that there are none") {
     const reader file = support::reopened({}, [](ztensor::writer& to) {
         to.add("bools", {3}, std::vector<bool>{true, true, true}).value();

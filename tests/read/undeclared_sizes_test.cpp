@@ -114,6 +114,17 @@ TEST_CASE("pieces of what only decoding tells the size of end with it, or at the
     CHECK(all_pieces(opened(six_bytes(wide).file(), ztensor::read_options().max_decoded_bytes(5))) == "limit_exceeded");
 }
 
+TEST_CASE("numbers are made of what only decoding tells the number of") {
+    using namespace undeclared_sizes;
+    sample file(version::v1_1);
+    file.object("format", cbor::text("own")).dtype("f32");
+    const bytes numbers = support::little_endian({0x3f800000, 0x40000000, 0x40400000, 0x40800000}, 4);
+    const reader from = opened(file.zstd_blob(zstd::frame_of(numbers), 0).file());
+    const ztensor::component_view data = from["w"]["data"];
+    CHECK(data.read_as<double>().value() == std::vector<double>{1, 2, 3, 4});
+    CHECK(data.part(1, 2, 2).read_as<double>().value() == std::vector<double>{3, 4});
+}
+
 TEST_CASE("bytes of an unknown type are divided among the elements, if they can be") {
     using namespace undeclared_sizes;
     const auto file_of = [](std::uint64_t elements, const bytes& content) {

@@ -217,3 +217,39 @@ TEST_CASE("types of version 2 that a foreign file has come into it with their me
     CHECK(after.find("e").value().data().value().type().text() == "f8_e8m0");
     CHECK(outcome_of_copy(from, format_version::v1_2) == "ok");
 }
+
+TEST_CASE("a type of version 2 over other bytes than its own does not come into it") {
+    using namespace copy_refusals;
+    sample bools;
+    bools.dtype("u8").component("type", cbor::text("bool")).shape({8});
+    CHECK(outcome_of_copy(opened(bools.blob(bytes(8, '\1')).file()), format_version::v2) == "ok");
+    bools.dtype("u16").shape({4});
+    CHECK(outcome_of_copy(opened(bools.file()), format_version::v2) == "not_expressible");
+    CHECK(outcome_of_copy(opened(bools.file()), format_version::v1_2) == "ok");
+}
+
+TEST_CASE("indices of a type that nobody knows are copied within a version as they are") {
+    using namespace copy_refusals;
+    sample file;
+    file.stored_parts("sparse_coo", {4}, {{"values", "f32", bytes(8, '\0')}, {"coords", "u128", bytes(16, '\0')}},
+                      false);
+    CHECK(outcome_of_copy(opened(file.file()), format_version::v1_2) == "ok");
+    CHECK(outcome_of_copy(opened(file.file()), format_version::v2) != "ok");
+}
+
+TEST_CASE("objects of several files are copied file by file") {
+    using namespace copy_refusals;
+    const support::temp_dir folder;
+    support::write_file(folder / "1.safetensors", support::safetensors_file({{"a", {1}}, {"c", {3}}}));
+    support::write_file(folder / "2.safetensors", support::safetensors_file({{"b", {2}}, {"d", {4}}}));
+    const auto set = ztensor::open_any(folder.path());
+    REQUIRE(outcome(set) == "ok");
+    writer out = support::to_memory();
+    REQUIRE(ztensor::copy(*set, out));
+    const reader copied = opened(support::finished(out));
+    const auto place = [&](const char* name) { return copied.find(name)->data()->offset(); };
+    CHECK(place("a") < place("c"));
+    CHECK(place("c") < place("b"));
+    CHECK(place("b") < place("d"));
+    CHECK(copied.read<float>("d").value() == std::vector<float>{4});
+}

@@ -240,6 +240,46 @@ TEST_CASE("exports select, rename, convert floats and tell how far they are") {
     CHECK(data_of("x.c.npy") == support::little_endian(3, 8));
 }
 
+TEST_CASE("floats are written as others where they are floats, however narrow, and nothing else is") {
+    const temp_dir dir;
+    const auto from = file_of([](writer& to) {
+        to.add("c", {1}, std::vector<std::complex<float>>{{1, 2}}).value();
+        to.add("i", {2}, std::vector<std::int32_t>{1, 2}).value();
+        to.add("f", {2}, std::vector<float>{1, 2}).value();
+    });
+    ztensor::export_npz(from, dir / "m.npz", export_options().floats_as(dtype::f16)).value();
+    const auto entries = entries_of(support::read_file(dir / "m.npz"));
+    const auto says = [&](const char* name, const char* descr) {
+        return entries.at(name).data.find(descr) != std::string::npos;
+    };
+    CHECK(says("c.npy", "'<c8'"));
+    CHECK(says("i.npy", "'<i4'"));
+    CHECK(says("f.npy", "'<f2'"));
+    support::sample narrow;
+    narrow.dtype("u8").component("type", support::cbor::text("f4_e2m1")).shape({2}).blob("\x42");
+    const auto packed = support::opened(narrow.file());
+    ztensor::export_npy(packed.find("w").value(), dir / "w.npy", export_options().floats_as(dtype::f32)).value();
+    const std::string npy = support::read_file(dir / "w.npy");
+    CHECK(npy.substr(10 + number_at(npy, 8, 2)) == support::little_endian({0x3f800000, 0x40000000}, 4));
+    support::sample blocks;
+    const support::bytes block = support::bytes("\0\x3c", 2) + support::bytes(32, '\2'); // a scale of 1, and 32 twos
+    blocks.dtype("u8").shape({32}).blob(block).object("format", support::cbor::text("gguf.q8_0/1"));
+    support::cbor::map attributes = {{"block_bytes", support::cbor::number(34)},
+                                     {"elems_per_block", support::cbor::number(32)}};
+    const auto outcome_of_blocks = [&] {
+        const auto file = support::opened(blocks.object("attributes", attributes).file());
+        return support::outcome(ztensor::export_npz(file, dir / "b.npz", export_options().floats_as(dtype::f32)));
+    };
+    CHECK(outcome_of_blocks() == "ok");
+    attributes.set("other", support::cbor::number(1));
+    CHECK(outcome_of_blocks() == "not_expressible");
+    support::sample own;
+    own.object("format", support::cbor::text("own/1"));
+    const auto other = support::opened(own.file());
+    CHECK(support::refusal(ztensor::export_npy(other.find("w").value(), dir / "o.npy",
+                                               export_options().floats_as(dtype::f32))) == errc::not_expressible);
+}
+
 TEST_CASE("what another format can't say is refused by name, and the old file stays") {
     const temp_dir dir;
     struct row {

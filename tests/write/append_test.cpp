@@ -135,6 +135,36 @@ TEST_CASE("nothing appended is a file with the same content") {
     }
 }
 
+TEST_CASE(
+    "what is written past the system's cache is what is written through it, in a new file and behind an old one") {
+    const temp_dir directory;
+    const std::vector<std::uint8_t> many(9 << 20, 7), few = {1, 2, 3};
+    std::string expected, expected_longer;
+    for (const bool is_direct : {false, true}) {
+        CAPTURE(is_direct);
+        const auto options = write_options().direct(is_direct).sync(false);
+        auto out = writer::create(directory / "f", options).value();
+        REQUIRE(out.add("a", {few.size()}, few));
+        REQUIRE(out.add("b", {many.size()}, many));
+        REQUIRE(out.add("c", {few.size()}, few));
+        REQUIRE(out.add("d", {many.size()}, many));
+        REQUIRE(out.finish());
+        const std::string whole = read_file(directory / "f");
+        CHECK((expected.empty() || whole == expected));
+        expected = whole;
+        for (const publish_mode mode : {publish_mode::in_place, publish_mode::replace}) {
+            write_file(directory / "g", whole);
+            auto more = writer::append(directory / "g", write_options(options).publish(mode)).value();
+            REQUIRE(more.add("e", {many.size()}, many));
+            REQUIRE(more.finish());
+            const reader file = reader::open(directory / "g").value();
+            CHECK((file.read<std::uint8_t>("e").value() == many));
+            CHECK((file.read<std::uint8_t>("d").value() == many));
+            CHECK((file.read<std::uint8_t>("c").value() == few));
+        }
+    }
+}
+
 TEST_CASE("a name that the file has is refused, and the writer goes on") {
     for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
         const temp_dir directory;

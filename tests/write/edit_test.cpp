@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
 #include "support/golden.hpp"
+#include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 #include "support/zt_builder.hpp"
 #include "write/gone_on_with.hpp"
@@ -196,6 +197,23 @@ TEST_CASE("fields that nobody knows stay, wherever they stand, and so does text 
     CHECK(text.find(cbor::text("unknown object") + cbor::tag(7, cbor::yes)) != std::string::npos);
     CHECK(text.find(cbor::text("unknown component") + cbor::chunked({"ab", "c"})) != std::string::npos);
     CHECK(content_of(directory / "f").size() == 2);
+}
+
+TEST_CASE("an object is added by a draft, and asked for its new attributes") {
+    const support::temp_dir directory;
+    gone_on_with::write_old(directory / "f");
+    auto change = ztensor::edit(directory / "f").value();
+    const std::vector<float> elements = {1, 2};
+    ztensor::object_draft draft("mine", {2});
+    draft.component("data", elements).attributes(ztensor::attributes().set("k", 7));
+    REQUIRE(change.add("new", draft));
+    CHECK(support::refusal(change.add("new", draft)) == ztensor::errc::duplicate_key);
+    CHECK(change.attributes("new").value().size() == 1);
+    REQUIRE(change.finish());
+    const auto file = ztensor::reader::open(directory / "f").value();
+    CHECK(file.find("new")->format().text() == "mine");
+    CHECK(file.find("new")->attributes().integer("k").value() == 7);
+    CHECK(file.find("new")->component("data")->read<float>().value() == elements);
 }
 
 TEST_CASE("attributes of objects and of the file are read, changed and taken away") {

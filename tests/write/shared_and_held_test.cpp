@@ -298,6 +298,9 @@ TEST_CASE("memory is not made ready for more than there can be") {
     shared_and_held::detail::memory_sink sink;
     sink.expect(~std::uint64_t{0});
     REQUIRE(sink.write(support::bytes_of("content")));
+    REQUIRE(sink.finish());
+    CHECK(support::refusal(sink.write(support::bytes_of("more"))) == ztensor::errc::writer_closed);
+    CHECK(support::refusal(sink.finish()) == ztensor::errc::writer_closed);
     CHECK(support::as_string(sink.take()) == "content");
 }
 
@@ -334,6 +337,44 @@ TEST_CASE("whatever is added in place, the last bytes of the file come last") {
     CHECK((file.find("b").value().read<std::uint8_t>().value() == many_bytes));
     CHECK(file.find("b").value().component("data").value().offset() == old_bytes); // in whose place the mark stood
     CHECK(file.find("a").value().read<std::uint8_t>().value() == few_bytes);
+}
+
+TEST_CASE("a blob in whose first bytes' place the mark stands is compared with others all the same") {
+    using namespace shared_and_held;
+    const write_options options = quick(format_version::v2).alignment_bytes(4096);
+    const temp_dir directory;
+    const auto size_with = [&](std::size_t gap) {
+        writer first = writer::create(directory / "f", options).value();
+        REQUIRE(first.attributes(ztensor::attributes().set("k", std::string(gap, 'x'))));
+        REQUIRE(first.add("first", {1}, std::vector<std::uint8_t>{1}));
+        REQUIRE(first.finish());
+        return static_cast<std::size_t>(std::filesystem::file_size(directory / "f"));
+    };
+    for (const std::size_t multiple : {std::size_t{4096}, one_mebibyte}) { // of which the system moves whole ones
+        std::size_t gap = multiple - size_with(66000) % multiple + 66000;
+        if (size_with(gap) % multiple != 0) {
+            gap -= size_with(gap) % multiple;
+        }
+        const std::size_t old_bytes = size_with(gap);
+        REQUIRE(old_bytes % multiple == 0);
+        for (const std::size_t size : {std::size_t{100}, one_mebibyte + 5, 3 * one_mebibyte}) {
+            CAPTURE(multiple, size);
+            const bytes lying = file_of_a_lying_digest(size);
+            support::write_file(directory / "from.zt", lying);
+            const reader from =
+                reader::open(directory / "from.zt", ztensor::read_options().verify_digests(false)).value();
+            std::filesystem::copy_file(directory / "f", directory / "g",
+                                       std::filesystem::copy_options::overwrite_existing);
+            writer to =
+                writer::append(directory / "g", quick(format_version::v2).publish(publish_mode::in_place)).value();
+            REQUIRE(ztensor::copy(from, to));
+            REQUIRE(to.finish());
+            const bytes after = read_file(directory / "g");
+            check_copied_blobs(lying, after, true);
+            const reader copied = reader::from_bytes(support::bytes_of(after)).value();
+            CHECK(copied.find("a")->data()->offset() == old_bytes);
+        }
+    }
 }
 
 #if !defined(_WIN32)
@@ -424,6 +465,10 @@ TEST_CASE("what is copied over itself in place is refused, and what is copied ov
     {
         writer over_itself = writer::create(directory / "f", in_place).value();
         CHECK(refusal(ztensor::copy(from, over_itself)) == errc::invalid_argument);
+        CHECK(refusal(ztensor::copy(from[0], over_itself)) == errc::invalid_argument);
+        const writer moved = std::move(over_itself);
+        CHECK(refusal(ztensor::copy(from[0], over_itself)) == errc::writer_closed);
+        CHECK(refusal(ztensor::copy(from, over_itself)) == errc::writer_closed);
     }
     CHECK(read_file(directory / "f") == before);
     for (const char* const name : {"g", "new"}) {

@@ -23,6 +23,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <system_error>
@@ -184,6 +185,10 @@ TEST_CASE("an undo record that is damaged or forged is refused, or the file is i
         {"the end", at.record + commit_of(size, "", place, new_bytes), "kept"},
         {"an end with other new bytes", at.record + commit_of(size, "", place, "other"), "refused"},
         {"an end with new bytes behind the file", at.record + commit_of(size, "", size, new_bytes), "refused"},
+        {"an end with new bytes far behind the file", at.record + commit_of(size, "", size + 1, new_bytes), "refused"},
+        {"an end with more last bytes than the file grows by", at.record + commit_of(size + 2, "abc", place, new_bytes),
+         "undone"},
+        {"an old file of fewer bytes than a mark", head_with(head, 8, 7) + pieces, "refused"},
         {"an end of a longer file", at.record + commit_of(size + 64, "", place, new_bytes), "refused"},
         {"a manifest behind the end", head_with(head, 16, size + 1) + pieces, "refused"},
         {"a manifest elsewhere", head_with(head, 16, 64) + pieces, "refused"},
@@ -304,6 +309,94 @@ TEST_CASE("a file that is copied together with its undo record is recovered wher
     CHECK(!ztensor::has_undo_record(copied / "f").value());
     CHECK(refusal(ztensor::has_undo_record(copied / "nothing" / "f")) == errc::io_error);
 }
+
+TEST_CASE("an undo record of a file that was to be extended puts back no more than it can be sure of") {
+    using namespace undo_records;
+    const temp_dir directory;
+    gone_on_with::write_old(directory / "f");
+    const bytes old = read_file(directory / "f");
+    const std::filesystem::path record = directory / detail::undo_name(std::filesystem::path("f").native());
+    const bytes mark("\1\2\3\4\0ZT\xff", 8);
+    const auto head_of = [&](const bytes& whole, std::size_t old_bytes, std::size_t manifest_at, std::size_t mark_at,
+                             const bytes& unmarked) {
+        const bytes manifest = whole.substr(manifest_at, old_bytes - manifest_at);
+        const bytes head = "ZTUNDO02" + little_endian(old_bytes, 8) + little_endian(manifest_at, 8) +
+                           little_endian(mark_at, 8) + unmarked + mark + sum_of(manifest);
+        return head + sum_of(head);
+    };
+    const std::size_t size = old.size();
+    const bytes head = head_of(old, size, size - 40, size, bytes(8, '\0'));
+    const auto commit_to = [&](std::uint64_t new_bytes, const bytes& last) {
+        return head + piece_of(commit, little_endian(new_bytes, 8) + "12345678" + little_endian(last.size(), 8) + last);
+    };
+    const auto recovered = [&](const bytes& content, const bytes& left) {
+        write_file(directory / "f", content);
+        write_file(record, left);
+        const auto done = ztensor::recover(directory / "f");
+        const bool is_as_it_was = read_file(directory / "f") == content;
+        const std::string kept = is_as_it_was ? " as it is" : read_file(directory / "f") == old ? " old" : " other";
+        return (done ? std::to_string(static_cast<int>(*done)) : outcome(done)) + kept;
+    };
+    const auto code = [](recovery done) { return std::to_string(static_cast<int>(done)); };
+    CHECK(recovered(old, head) == code(recovery::not_needed) + " as it is");
+    CHECK(recovered(old + "12", head) == code(recovery::undone) + " old");
+    CHECK(recovered(old + mark, head) == code(recovery::undone) + " old");
+    CHECK(recovered(old + mark + bytes(100, 'n'), head) == code(recovery::undone) + " old");
+    // Of a state that was complete but for the mark: less than that, more than that, and that.
+    const bytes last = "the last bytes";
+    const bytes whole = old + mark + bytes(50, 'n') + last;
+    const bytes committed = commit_to(whole.size(), last);
+    CHECK(recovered(old + "1234", committed) == "undo_record_refused as it is");
+    CHECK(recovered(whole + "x", committed) == "undo_record_refused as it is");
+    CHECK(recovered(whole.substr(0, size + 20), committed) == "undo_record_refused as it is");
+    CHECK(recovered(whole, committed) == code(recovery::kept_new) + " other");
+    CHECK((read_file(directory / "f") == old + "12345678" + bytes(50, 'n') + last));
+    // A file that is whole may be a few bytes longer than one that a record is about, and is left alone.
+    const bytes shorter = head_of(old, size - 4, size - 40, size - 4, bytes(8, '\0'));
+    CHECK(recovered(old, shorter) == "undo_record_refused as it is");
+}
+
+TEST_CASE("the mark of a change is left out of a manifest of more than a MiB, wherever a piece of it ends") {
+    using namespace undo_records;
+    const temp_dir directory;
+    {
+        auto out = ztensor::writer::create(directory / "f").value();
+        out.add("w", {1'300'000}, std::vector<std::uint8_t>(1'300'000, 7)).value();
+        out.finish().value();
+    }
+    const bytes old = read_file(directory / "f");
+    const std::filesystem::path record = directory / detail::undo_name(std::filesystem::path("f").native());
+    const bytes mark("\1\2\3\4\0ZT\xff", 8);
+    for (const std::size_t more : std::initializer_list<std::size_t>{0, 1, 4, 7, 8, 9}) {
+        CAPTURE(more);
+        const std::size_t size = old.size(), manifest_at = size - (std::size_t{1} << 20) - more;
+        const bytes head = "ZTUNDO02" + little_endian(size, 8) + little_endian(manifest_at, 8) +
+                           little_endian(size - 8, 8) + old.substr(size - 8) + mark + sum_of(old.substr(manifest_at));
+        write_file(directory / "f", old.substr(0, size - 8) + mark);
+        write_file(record, head + sum_of(head));
+        const auto done = ztensor::recover(directory / "f");
+        CHECK(outcome(done) == "ok");
+        CHECK((read_file(directory / "f") == old));
+    }
+}
+
+#if !defined(_WIN32)
+
+TEST_CASE("an undo record that others can write to is obeyed by nobody, and gone with the next new file") {
+    using namespace undo_records;
+    namespace fs = std::filesystem;
+    const broken_off at;
+    at.leave(at.record);
+    fs::permissions(at.directory / "f", fs::perms::owner_read | fs::perms::owner_write);
+    fs::permissions(at.directory / at.record_name, fs::perms::all);
+    CHECK(refusal(ztensor::recover(at.directory / "f")) == errc::undo_record_refused);
+    auto out = ztensor::writer::create(at.directory / "f").value();
+    REQUIRE(out.add("other", {1}, std::vector<float>{1}));
+    REQUIRE(out.finish());
+    CHECK(at.directory.names() == std::vector<std::string>{"f"});
+}
+
+#endif
 
 TEST_CASE("a new file takes the undo record of the one with it that had its name") {
     using namespace undo_records;

@@ -393,7 +393,6 @@ public:
 
     /// The path by which the folder was found.
     [[nodiscard]] const native_path& path() const noexcept { return folder_.place()->path; }
-    [[nodiscard]] os_reading& os() const noexcept { return *os_; }
 
     /// Opens the file of that relative path. Errors: name_invalid if it leads out of the folder; those of file::open().
     ZTENSOR_COLD result<file> open(const native_path& name) const {

@@ -202,7 +202,6 @@ public:
 
     /// What is written next is to stand at that place of the file.
     void go_on_at(uint64_t position) noexcept { position_ = position; }
-    [[nodiscard]] uint64_t position() const noexcept { return position_; }
 
     /// Whether what is copied from that source would be lost by writing on.
     [[nodiscard]] ZTENSOR_COLD bool would_destroy(const byte_source& source) const {
