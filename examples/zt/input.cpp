@@ -12,7 +12,7 @@
 #include <ztensor/hdf5.hpp>
 #endif
 #if defined(ZT_HAS_HTTP)
-#include <ztensor/http.hpp>
+#include <ztensor/s3.hpp>
 #endif
 
 #include <algorithm>
@@ -46,7 +46,7 @@ ztensor::result<ztensor::reader> opened(const std::string& path, const input_opt
             return ztensor::open_any(file_behind(path), reading(options));
         }
 #if defined(ZT_HAS_HTTP)
-        return ztensor::open_url(path, reading(options));
+        return ztensor::open_remote(path, reading(options));
 #else
         throw content_error("this zt is built without libcurl, and can't read " + printable(path));
 #endif
