@@ -317,9 +317,12 @@ private:
             if (attempt.is_cancelled_) {
                 finish(attempt, http_failure::cancelled);
             } else if (attempt.easy_ != nullptr) {
+                if (!is_connected(attempt)) { // for which there is a time of its own
+                    attempt.last_byte_ = now;
+                }
                 const double stalls_at =
                     attempt.last_byte_ + (std::max)(1.0, attempt.patience) * settings_->stall_ms / 1000.0;
-                if (stalls_at <= now && is_connected(attempt)) { // libcurl itself would notice it seconds later
+                if (stalls_at <= now) { // libcurl itself would notice it seconds later
                     finish(attempt, http_failure::stalled);
                 } else {
                     next_event = (std::min)(next_event, (std::max)(stalls_at, now + 0.05));
