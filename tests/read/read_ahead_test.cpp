@@ -8,6 +8,7 @@
 #include "support/openings.hpp"
 #include "support/writing.hpp"
 
+#include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_view.hpp>
@@ -181,6 +182,17 @@ TEST_CASE("both ends of a far file are asked for at once when it is opened, then
     REQUIRE(file);
     CHECK(source->requests.size() == 3);
     CHECK(source->most_at_once == 2);
+}
+
+TEST_CASE("what is asked for behind the end of a far source is out of its bounds") {
+    const auto source = std::make_shared<waiting_source>(bytes(1000, 'x'));
+    const auto read = ztensor::detail::with_read_ahead(source, {});
+    std::vector<std::byte> to(32);
+    CHECK(read->read_at(968, to));
+    for (const std::uint64_t offset :
+         {std::uint64_t{969}, std::uint64_t{1000}, std::uint64_t{1001}, support::largest}) {
+        CHECK(read->read_at(offset, to).error().code() == errc::out_of_bounds);
+    }
 }
 
 TEST_CASE("a far tensor is read by as many requests at once as its source likes, none larger than that likes") {

@@ -148,7 +148,7 @@ private:
         bool are_read = false;
 
         [[nodiscard]] static bool holds(uint64_t offset, uint64_t length, uint64_t source_bytes) noexcept {
-            return length <= most_bytes && source_bytes >= most_bytes &&
+            return source_bytes >= most_bytes && length <= most_bytes && fits(offset, length, source_bytes) &&
                    (offset <= most_bytes - length || offset >= source_bytes - most_bytes);
         }
     };
