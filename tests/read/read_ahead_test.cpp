@@ -44,6 +44,11 @@ constexpr std::size_t kibibyte = 1024;
 /// Notes what is asked for, and holds requests back until as many are under way as a test waits for.
 class waiting_source : public support::remote_source {
 public:
+    struct request {
+        std::uint64_t offset;
+        std::uint64_t length;
+    };
+
     explicit waiting_source(const bytes& content) : remote_source(content) {
         best.request_bytes = 16 * kibibyte;
         best.gap_bytes = kibibyte;
@@ -86,15 +91,16 @@ public:
         threads.clear();
         most_at_once = 0;
     }
+    /// The requests so far, while others may come.
+    [[nodiscard]] std::vector<request> noted() const {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return requests;
+    }
     [[nodiscard]] bool is_only_this_thread() const {
         return std::all_of(threads.begin(), threads.end(),
                            [](auto each) { return each == std::this_thread::get_id(); });
     }
 
-    struct request {
-        std::uint64_t offset;
-        std::uint64_t length;
-    };
     mutable std::vector<request> requests;
     mutable std::vector<std::thread::id> threads;
     mutable std::size_t most_at_once = 0;
@@ -457,7 +463,7 @@ TEST_CASE("no more is fetched ahead than the requests under way may hold") {
     REQUIRE(pieces.next());
     std::this_thread::sleep_for(std::chrono::milliseconds(100)); // for as many as would come
     std::uint64_t farthest = 0;
-    for (const auto& each : away.source->requests) {
+    for (const auto& each : away.source->noted()) {
         farthest = std::max(farthest, each.offset + each.length - begin);
     }
     const std::uint64_t given = kibibyte * kibibyte; // the first piece
