@@ -39,7 +39,7 @@ using ztensor::read_request;
 using ztensor::result;
 using ztensor::span;
 
-constexpr std::size_t kibibyte = 1024;
+constexpr std::size_t one_kib = 1024;
 
 /// Notes what is asked for, and holds requests back until as many are under way as a test waits for.
 class waiting_source : public support::remote_source {
@@ -50,8 +50,8 @@ public:
     };
 
     explicit waiting_source(const bytes& content) : remote_source(content) {
-        best.request_bytes = 16 * kibibyte;
-        best.gap_bytes = kibibyte;
+        best.request_bytes = 16 * one_kib;
+        best.gap_bytes = one_kib;
         best.requests_in_flight = 8;
     }
 
@@ -182,7 +182,7 @@ void expect_at_once(waiting_source& source, std::size_t count) {
 } // namespace
 
 TEST_CASE("both ends of a far file are asked for at once when it is opened, then its index, and nothing else") {
-    const auto source = std::make_shared<waiting_source>(many_tensors(3, 64 * kibibyte));
+    const auto source = std::make_shared<waiting_source>(many_tensors(3, 64 * one_kib));
     source->wanted_at_once = 2;
     const result<ztensor::reader> file = ztensor::reader::from_source(source);
     REQUIRE(file);
@@ -202,7 +202,7 @@ TEST_CASE("what is asked for behind the end of a far source is out of its bounds
 }
 
 TEST_CASE("a far tensor is read by as many requests at once as its source likes, none larger than that likes") {
-    const std::size_t count = 256 * kibibyte;
+    const std::size_t count = 256 * one_kib;
     for (const bool has_digest : {false, true}) {
         CAPTURE(has_digest);
         const ztensor::store how = has_digest ? ztensor::store().digest(ztensor::digest::crc32c) : ztensor::store();
@@ -212,7 +212,7 @@ TEST_CASE("a far tensor is read by as many requests at once as its source likes,
             CAPTURE(verb);
             CHECK(away.source->most_at_once >= at_once);
             CHECK(std::all_of(away.source->requests.begin(), away.source->requests.end(),
-                              [](const auto& each) { return each.length <= 16 * kibibyte; }));
+                              [](const auto& each) { return each.length <= 16 * one_kib; }));
             std::uint64_t bytes = 0;
             for (const auto& each : away.source->requests) {
                 bytes += each.length;
@@ -251,9 +251,9 @@ TEST_CASE("a far tensor is read by as many requests at once as its source likes,
 }
 
 TEST_CASE("large requests are many at once, too, however small the pieces are that a call reads in") {
-    const std::size_t count = std::size_t{4096} * kibibyte;
+    const std::size_t count = std::size_t{4096} * one_kib;
     const auto source = std::make_shared<waiting_source>(one_tensor(count));
-    source->best.request_bytes = 1024 * kibibyte;
+    source->best.request_bytes = 1024 * one_kib;
     const ztensor::reader file = ztensor::reader::from_source(source).value();
     const ztensor::object_view w = file["w"];
     const std::vector<float> all = floats_from(count);
@@ -282,7 +282,7 @@ TEST_CASE("each byte of a far file is asked for once, however its tensors lie") 
     for (const std::size_t floats : {std::size_t{4096}, std::size_t{4095}, std::size_t{17}}) {
         CAPTURE(floats);
         const remote away = opened_far(many_tensors(1000, floats));
-        REQUIRE(load(away.file, 1000, floats, ztensor::load_options().max_staging_bytes(1024 * kibibyte)));
+        REQUIRE(load(away.file, 1000, floats, ztensor::load_options().max_staging_bytes(1024 * one_kib)));
         std::uint64_t bytes = 0;
         for (const auto& each : away.source->requests) {
             bytes += each.length;
@@ -312,9 +312,9 @@ TEST_CASE("of a compressed far tensor whose rows are asked for, little more than
 
 TEST_CASE("a plan has as many requests under way as its far source likes, small neighbours in one") {
     SECTION("large tensors") {
-        const remote away = opened_far(many_tensors(10, 64 * kibibyte));
+        const remote away = opened_far(many_tensors(10, 64 * one_kib));
         expect_at_once(*away.source, 8);
-        REQUIRE(load(away.file, 10, 64 * kibibyte));
+        REQUIRE(load(away.file, 10, 64 * one_kib));
         CHECK(away.source->most_at_once >= 8);
     }
     SECTION("small ones") {
@@ -325,17 +325,17 @@ TEST_CASE("a plan has as many requests under way as its far source likes, small 
         CHECK(away.source->requests.size() < 50); // of 1,000 tensors in 448 KiB
     }
     SECTION("compressed ones") {
-        const remote away = opened_far(many_tensors(40, 64 * kibibyte, ztensor::store().zstd(1)));
-        REQUIRE(load(away.file, 40, 64 * kibibyte));
-        const remote large = opened_far(one_tensor(4096 * kibibyte, ztensor::store().zstd(1)));
-        std::vector<float> into(4096 * kibibyte);
+        const remote away = opened_far(many_tensors(40, 64 * one_kib, ztensor::store().zstd(1)));
+        REQUIRE(load(away.file, 40, 64 * one_kib));
+        const remote large = opened_far(one_tensor(4096 * one_kib, ztensor::store().zstd(1)));
+        std::vector<float> into(4096 * one_kib);
         REQUIRE(ztensor::load_plan(large.file).add("w", into).run());
-        CHECK(into == floats_from(4096 * kibibyte));
+        CHECK(into == floats_from(4096 * one_kib));
         CHECK(large.file["w"].read<float>().value() == into);
     }
     SECTION("converted ones") {
-        const remote away = opened_far(many_tensors(10, 64 * kibibyte));
-        std::vector<double> into(64 * kibibyte);
+        const remote away = opened_far(many_tensors(10, 64 * one_kib));
+        std::vector<double> into(64 * one_kib);
         expect_at_once(*away.source, 8);
         REQUIRE(ztensor::load_plan(away.file).add_as("7", into).run());
         CHECK(into[5] == 12.0);
@@ -355,7 +355,7 @@ TEST_CASE("rows and slices of a far tensor are read by many requests at once, an
         CHECK(column[2 * row] == all[1024 * row + 7]);
     }
     CHECK(away.source->most_at_once >= 8); // rows of 4 KiB are farther apart than gap_bytes
-    away.source->best.gap_bytes = 8 * kibibyte;
+    away.source->best.gap_bytes = 8 * one_kib;
     const ztensor::reader again = ztensor::reader::from_source(away.source).value();
     away.source->forget();
     CHECK(again["w"].slice({{0, 1024}, {7, 9}}).read<float>().value() == column);
@@ -366,21 +366,21 @@ TEST_CASE("rows and slices of a far tensor are read by many requests at once, an
 }
 
 TEST_CASE("with one thread, or a source that does not wait, only the caller reads") {
-    const bytes content = many_tensors(8, 64 * kibibyte);
+    const bytes content = many_tensors(8, 64 * one_kib);
     const bool by_source = GENERATE(true, false);
     const auto source = std::make_shared<waiting_source>(content);
     source->best.requests_in_flight = by_source ? 1 : 8;
     const auto options = by_source ? ztensor::read_options() : ztensor::read_options().threads(1);
     const ztensor::reader file = ztensor::reader::from_source(source, options).value();
-    REQUIRE(load(file, 8, 64 * kibibyte, ztensor::load_options().threads(1)));
-    CHECK(file["3"].read<float>().value() == floats_from(64 * kibibyte, 3));
+    REQUIRE(load(file, 8, 64 * one_kib, ztensor::load_options().threads(1)));
+    CHECK(file["3"].read<float>().value() == floats_from(64 * one_kib, 3));
     CHECK(source->is_only_this_thread());
     CHECK(source->most_at_once == 1);
 }
 
 TEST_CASE("a plan on one thread starts none, of a far source either") {
-    const remote away = opened_far(many_tensors(8, 64 * kibibyte));
-    REQUIRE(load(away.file, 8, 64 * kibibyte, ztensor::load_options().threads(1)));
+    const remote away = opened_far(many_tensors(8, 64 * one_kib));
+    REQUIRE(load(away.file, 8, 64 * one_kib, ztensor::load_options().threads(1)));
     CHECK(away.source->is_only_this_thread());
 }
 
@@ -389,27 +389,27 @@ TEST_CASE("a far source gets no more requests at once than the pool may have thr
         limited_pool() { ztensor::limit_pool(3); }
         ~limited_pool() { ztensor::limit_pool(0); }
     } const limited;
-    const remote away = opened_far(many_tensors(8, 64 * kibibyte));
+    const remote away = opened_far(many_tensors(8, 64 * one_kib));
     away.source->delay = std::chrono::milliseconds(1);
-    REQUIRE(load(away.file, 8, 64 * kibibyte));
+    REQUIRE(load(away.file, 8, 64 * one_kib));
     CHECK(away.source->most_at_once <= 5); // two that fetch, and three that work and may ask for what they wait for
     ztensor::limit_pool(1);
-    const remote alone = opened_far(many_tensors(8, 64 * kibibyte));
-    REQUIRE(load(alone.file, 8, 64 * kibibyte));
+    const remote alone = opened_far(many_tensors(8, 64 * one_kib));
+    REQUIRE(load(alone.file, 8, 64 * one_kib));
     CHECK(alone.source->is_only_this_thread());
 }
 
 TEST_CASE("what a far source fails with is told once, of the tensor that it is of") {
-    const remote away = opened_far(many_tensors(10, 64 * kibibyte));
-    away.source->fails_at = away.file["4"].data().value().offset() + 100 * kibibyte;
-    const result<void> loaded = load(away.file, 10, 64 * kibibyte);
+    const remote away = opened_far(many_tensors(10, 64 * one_kib));
+    away.source->fails_at = away.file["4"].data().value().offset() + 100 * one_kib;
+    const result<void> loaded = load(away.file, 10, 64 * one_kib);
     REQUIRE_FALSE(loaded);
     CHECK(loaded.error().code() == errc::io_error);
     CHECK(loaded.error().object() == "4");
     CHECK(away.file["4"].read<float>().error().code() == errc::io_error);
-    CHECK(away.file["5"].read<float>().value() == floats_from(64 * kibibyte, 5));
+    CHECK(away.file["5"].read<float>().value() == floats_from(64 * one_kib, 5));
     away.source->fails_at = support::largest;
-    CHECK(load(away.file, 10, 64 * kibibyte));
+    CHECK(load(away.file, 10, 64 * one_kib));
 }
 
 TEST_CASE("a far source that fails when the file is opened says so") {
@@ -427,29 +427,29 @@ TEST_CASE("a far source that fails when the file is opened says so") {
 
 #if ZTENSOR_HAS_EXCEPTIONS
 TEST_CASE("what a far source throws reaches the caller, and the file can be read afterwards") {
-    const remote away = opened_far(many_tensors(10, 64 * kibibyte));
-    away.source->throws_at = away.file["4"].data().value().offset() + 100 * kibibyte;
-    CHECK_THROWS_AS(static_cast<void>(load(away.file, 10, 64 * kibibyte)), std::runtime_error);
+    const remote away = opened_far(many_tensors(10, 64 * one_kib));
+    away.source->throws_at = away.file["4"].data().value().offset() + 100 * one_kib;
+    CHECK_THROWS_AS(static_cast<void>(load(away.file, 10, 64 * one_kib)), std::runtime_error);
     CHECK_THROWS_AS(static_cast<void>(away.file["4"].read<float>()), std::runtime_error);
     away.source->throws_at = support::largest;
-    CHECK(load(away.file, 10, 64 * kibibyte));
+    CHECK(load(away.file, 10, 64 * one_kib));
 }
 
 TEST_CASE("what a far source throws once is not asked for again") {
-    const remote away = opened_far(many_tensors(10, 64 * kibibyte));
-    away.source->throws_at = away.file["4"].data().value().offset() + 100 * kibibyte;
+    const remote away = opened_far(many_tensors(10, 64 * one_kib));
+    away.source->throws_at = away.file["4"].data().value().offset() + 100 * one_kib;
     away.source->throws_once = true;
-    CHECK_THROWS_AS(static_cast<void>(load(away.file, 10, 64 * kibibyte)), std::runtime_error);
-    CHECK(load(away.file, 10, 64 * kibibyte));
+    CHECK_THROWS_AS(static_cast<void>(load(away.file, 10, 64 * one_kib)), std::runtime_error);
+    CHECK(load(away.file, 10, 64 * one_kib));
 }
 #endif
 
 TEST_CASE("a plan over a far source stops when it is cancelled") {
-    const remote away = opened_far(many_tensors(100, 64 * kibibyte));
+    const remote away = opened_far(many_tensors(100, 64 * one_kib));
     away.source->delay = std::chrono::milliseconds(1);
     int calls = 0;
     const auto stop = [&](const ztensor::load_progress&) { return ++calls < 2; };
-    const result<void> loaded = load(away.file, 100, 64 * kibibyte, ztensor::load_options().progress(stop));
+    const result<void> loaded = load(away.file, 100, 64 * one_kib, ztensor::load_options().progress(stop));
     REQUIRE_FALSE(loaded);
     CHECK(loaded.error().code() == errc::cancelled);
     CHECK(away.source->under_way == 0);
@@ -457,7 +457,7 @@ TEST_CASE("a plan over a far source stops when it is cancelled") {
 }
 
 TEST_CASE("no more is fetched ahead than the requests under way may hold") {
-    const remote away = opened_far(one_tensor(1024 * kibibyte));
+    const remote away = opened_far(one_tensor(1024 * one_kib));
     const std::uint64_t begin = away.file["w"].data().value().offset();
     auto pieces = ztensor::component_pieces::open(away.file["w"].data().value()).value();
     REQUIRE(pieces.next());
@@ -466,12 +466,12 @@ TEST_CASE("no more is fetched ahead than the requests under way may hold") {
     for (const auto& each : away.source->noted()) {
         farthest = std::max(farthest, each.offset + each.length - begin);
     }
-    const std::uint64_t given = kibibyte * kibibyte; // the first piece
-    CHECK(farthest <= given + 8 * 16 * kibibyte + 16 * kibibyte);
+    const std::uint64_t given = one_kib * one_kib; // the first piece
+    CHECK(farthest <= given + 8 * 16 * one_kib + 16 * one_kib);
 }
 
 TEST_CASE("far sources are read right by executors that come late, at once, or never") {
-    const bytes content = many_tensors(20, 16 * kibibyte, ztensor::store().digest(ztensor::digest::sha256));
+    const bytes content = many_tensors(20, 16 * one_kib, ztensor::store().digest(ztensor::digest::sha256));
     support::late_executor late;
     support::prompt_executor prompt;
     support::late_executor never;
@@ -481,8 +481,8 @@ TEST_CASE("far sources are read right by executors that come late, at once, or n
           static_cast<ztensor::executor*>(&never)}) {
         const support::used_executor used(each);
         const remote away = opened_far(content);
-        CHECK(load(away.file, 20, 16 * kibibyte));
-        CHECK(away.file["3"].read<float>().value() == floats_from(16 * kibibyte, 3));
+        CHECK(load(away.file, 20, 16 * one_kib));
+        CHECK(away.file["3"].read<float>().value() == floats_from(16 * one_kib, 3));
         CHECK(away.file.verify().value().verified == 20);
         late.run_all();
     }
@@ -535,13 +535,13 @@ private:
 
 TEST_CASE("a source takes its requests by itself, in any order, and what it loses is asked for again") {
     using habit = many_source::habit;
-    const bytes content = many_tensors(10, 64 * kibibyte);
+    const bytes content = many_tensors(10, 64 * one_kib);
     for (const habit does : {habit::right, habit::loses_one, habit::fails_one}) {
         const auto source = std::make_shared<many_source>(content, does);
         const ztensor::reader file = ztensor::reader::from_source(source).value();
         source->taken_count = 0;
         source->delay = std::chrono::milliseconds(1); // so that its thread comes in time
-        const result<void> loaded = load(file, 10, 64 * kibibyte);
+        const result<void> loaded = load(file, 10, 64 * one_kib);
         if (does == habit::fails_one) {
             REQUIRE_FALSE(loaded);
             CHECK(loaded.error().code() == errc::file_changed);
@@ -581,9 +581,9 @@ TEST_CASE("a source that takes no request is read all the same, and not asked wi
         const support::used_executor used(each);
         for (const bool throws : {false, true}) {
             const ztensor::reader file =
-                ztensor::reader::from_source(std::make_shared<idle_source>(many_tensors(4, 64 * kibibyte), throws))
+                ztensor::reader::from_source(std::make_shared<idle_source>(many_tensors(4, 64 * one_kib), throws))
                     .value();
-            CHECK(load(file, 4, 64 * kibibyte));
+            CHECK(load(file, 4, 64 * one_kib));
         }
     }
 }
@@ -593,7 +593,7 @@ TEST_CASE("a forked child reads from a far source what its parent was reading ah
     if (!support::forks_beside_allocating_threads()) {
         return;
     }
-    const remote away = opened_far(one_tensor(1024 * kibibyte));
+    const remote away = opened_far(one_tensor(1024 * one_kib));
     auto pieces = ztensor::component_pieces::open(away.file["w"].data().value()).value();
     REQUIRE(pieces.next());
     CHECK(support::exit_code_of([&] {

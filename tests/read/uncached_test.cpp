@@ -47,9 +47,9 @@ std::vector<std::pair<std::string, std::vector<std::byte>>> content_of(const rea
     std::vector<std::pair<std::string, std::vector<std::byte>>> all;
     for (const ztensor::object_view object : file) {
         for (const ztensor::component_view component : object) {
-            auto bytes = component.read<std::byte>();
+            auto decoded = component.read<std::byte>();
             all.emplace_back(std::string(object.name()) + "/" + std::string(component.role()),
-                             bytes ? *std::move(bytes) : std::vector<std::byte>());
+                             decoded ? *std::move(decoded) : std::vector<std::byte>());
         }
     }
     return all;
