@@ -35,9 +35,9 @@ inline namespace ZTENSOR_MODE {
 
 /// Keys for S3.
 struct s3_credentials {
-    std::string access_key_id;
-    std::string secret_access_key;
-    std::string session_token; ///< of temporary keys; else empty
+    std::string access_key_id;     ///< says whose key it is
+    std::string secret_access_key; ///< signs; is never sent
+    std::string session_token;     ///< of temporary keys; else empty
 };
 
 /// Options of what reads from S3. What is not set comes from where the AWS tools look for it: environment variables,

@@ -111,11 +111,12 @@ struct http_content_range {
 
 /// ETag: a text in quotes, perhaps behind W/.
 [[nodiscard]] inline bool is_entity_tag(string_view value) noexcept {
+    constexpr char quote = '"';
     value.remove_prefix(value.substr(0, 2) == "W/" ? 2 : 0);
-    return value.size() >= 2 && value.front() == '"' && value.back() == '"' &&
+    return value.size() >= 2 && value.front() == quote && value.back() == quote &&
            std::all_of(value.begin() + 1, value.end() - 1, [](char c) {
                const auto byte = static_cast<unsigned char>(c);
-               return byte > 0x20 && byte != 0x7f && c != '"';
+               return byte > 0x20 && byte != 0x7f && c != quote;
            });
 }
 /// Bytes that differ have different tags of this kind.

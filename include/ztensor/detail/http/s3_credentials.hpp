@@ -170,7 +170,8 @@ struct aws_files {
         return std::nullopt;
     }
     string_view name = without_blanks(section.substr(kind.size()));
-    if (name.size() > 1 && (name.front() == '"' || name.front() == '\'') && name.front() == name.back()) {
+    constexpr char quote = '"';
+    if (name.size() > 1 && (name.front() == quote || name.front() == '\'') && name.front() == name.back()) {
         name = name.substr(1, name.size() - 2);
     }
     return name;

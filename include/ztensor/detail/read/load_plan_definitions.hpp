@@ -127,7 +127,7 @@ private:
             const uint64_t length = each.component->length;
             if (length >= cold_bytes && source_access::is_file(source)) {
                 ++looks;
-                cold += source_access::is_cold(source, each.component->offset, length) ? 1 : 0;
+                cold += source_access::is_cold(source, each.component->offset, length) ? 1u : 0u;
             }
         }
         return cold > looks / 2;
