@@ -482,6 +482,14 @@ TEST_CASE("several models in one folder are named") {
     CHECK(said("by the indices \"q4.index.json\", \"q8.index.json\": open one of these") == errc::invalid_argument);
 }
 
+TEST_CASE("a file may be called by an ending alone") {
+    const support::temp_dir folder;
+    support::write_file(folder / ".safetensors", support::safetensors_file({{"a", {1}}}));
+    const auto set = ztensor::open_any(folder.path());
+    REQUIRE(support::outcome(set) == "ok");
+    CHECK(names_in(*set) == "a");
+}
+
 TEST_CASE("of very many files that are several models not all are named") {
     const support::temp_dir folder;
     for (int i = 10; i < 40; ++i) {

@@ -100,6 +100,19 @@ TEST_CASE("a transposed matrix of many squares has each element in its place") {
     CHECK(is_right);
 }
 
+TEST_CASE("an array that is the same in both orders is viewed, whichever it is written in") {
+    const support::temp_dir folder;
+    for (const char* const shape : {"(6,)", "(1, 6)", "(6, 1)", "(1, 6, 1)", "(2, 3)"}) {
+        CAPTURE(shape);
+        const std::string header = std::string("{'descr': '|u1', 'fortran_order': True, 'shape': ") + shape + "}\n";
+        support::write_file(folder / "a.npy", npy_file_of(header, "abcdef", '\1'));
+        const auto file = open_any(folder / "a.npy");
+        REQUIRE(support::outcome(file) == "ok");
+        const bool is_one = std::string_view(shape) != "(2, 3)";
+        CHECK(static_cast<bool>(file->find("a")->view<std::uint8_t>()) == is_one);
+    }
+}
+
 TEST_CASE("big-endian arrays are swapped by reading") {
     const auto file = numpy_file("npy/i32_big_endian.npy");
     CHECK(file.read<std::int32_t>("i32_big_endian").value()[23] == 23);

@@ -165,6 +165,21 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("what waits in a buffer past the system's cache goes with what comes next, however much that is") {
+    const temp_dir directory;
+    const std::vector<std::uint8_t> first(8 << 20, 1), second(16 << 20, 2); // a buffer and 64 bytes, and two buffers
+    for (const bool is_direct : {false, true}) {
+        CAPTURE(is_direct);
+        auto out = writer::create(directory / "f", write_options().direct(is_direct).sync(false)).value();
+        REQUIRE(out.add("a", {first.size()}, first));
+        REQUIRE(out.add("b", {second.size()}, second));
+        REQUIRE(out.finish());
+        const reader file = reader::open(directory / "f").value();
+        CHECK((file.read<std::uint8_t>("a").value() == first));
+        CHECK((file.read<std::uint8_t>("b").value() == second));
+    }
+}
+
 TEST_CASE("a name that the file has is refused, and the writer goes on") {
     for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
         const temp_dir directory;
