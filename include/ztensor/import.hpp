@@ -74,7 +74,8 @@ inline result<reader> open_any(std::initializer_list<file_path> paths, const rea
 }
 /// The same of a source of the caller's making: memory, an archive, a network store. `name` stands for the path: its
 /// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. The shards
-/// of a .zt file are those that the source itself brings. Errors: besides, invalid_argument for null.
+/// of a .zt file are looked for beside that path, as of a file; those of a source whose requests take time are the ones
+/// that it brings itself. Errors: besides, invalid_argument for null.
 result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
                         const read_options& options = {});
 

@@ -15,6 +15,7 @@
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/format.hpp>
@@ -269,9 +270,9 @@ struct imported {
 struct reader_maker {
     /// An open .zt file.
     [[nodiscard]] static result<reader> open(const foreign_file& file) {
-        // What a source of the caller's is called is no path: its shards are those that it brings itself.
-        return reader::open_from(file.source, file.options, path_text(file.path),
-                                 source_access::is_file(*file.source) ? file.path : native_path());
+        // What a source far away is called is no path: its shards are those that it brings itself.
+        const bool is_far = takes_time(*file.source) && source_access::file_of(*file.source) == nullptr;
+        return reader::open_from(file.source, file.options, path_text(file.path), is_far ? native_path() : file.path);
     }
     /// What was imported of `file`, checked like a .zt file.
     [[nodiscard]] static result<reader> open(const foreign_file& file, imported made) {

@@ -324,12 +324,10 @@ ZTENSOR_COLD inline result<size_t> announcement::take(announced_piece& piece, ui
         }
     }
     const size_t size = smaller_size(piece.end - offset, destination.size());
-    const bool is_whole = size == piece.size();
     if (piece.state == progress::failed) {
         piece.state = progress::spent;
         first_exception::rethrow(piece.thrown);
-        return is_whole ? result<size_t>(std::move(piece.outcome).error())
-                        : result<size_t>(size_t{0}); // perhaps it failed for what lies beside
+        return std::move(piece.outcome).error();
     }
     if (piece.state == progress::spent) {
         return size_t{0};
@@ -478,11 +476,15 @@ ZTENSOR_COLD inline result<void> far_source::read_ends(uint64_t offset, span<byt
     return {};
 }
 
+/// Requests of the source take time, and nothing of it lies in memory.
+[[nodiscard]] inline bool takes_time(const byte_source& source) {
+    return source.preferences().requests_in_flight > 1 && source.mapped().empty();
+}
+
 /// The same source, or one that reads ahead, if its requests take time and threads may be started.
 [[nodiscard]] ZTENSOR_COLD inline std::shared_ptr<const byte_source>
 with_read_ahead(std::shared_ptr<const byte_source> source, const read_options& options) {
-    const bool is_near = options.threads() == 1 || source->preferences().requests_in_flight <= 1 ||
-                         source_access::is_far(*source, 0, 0) || !source->mapped().empty();
+    const bool is_near = options.threads() == 1 || source_access::is_far(*source, 0, 0) || !takes_time(*source);
     return is_near ? std::move(source) : std::make_shared<far_source>(std::move(source));
 }
 
