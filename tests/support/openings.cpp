@@ -26,7 +26,7 @@ std::vector<opening> open_every_way(const bytes& content, const temp_dir& direct
 }
 
 remote_source::remote_source(const bytes& content) : content_(to_vector(content)) {
-    best.request_bytes = 100;
+    best.request_bytes = std::max<std::size_t>(100, content_.size() / 200);
     best.gap_bytes = 10;
     best.requests_in_flight = 4;
 }

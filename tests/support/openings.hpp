@@ -51,7 +51,7 @@ public:
                                                 ztensor::span<std::byte> destination) const override;
     [[nodiscard]] ztensor::read_preferences preferences() const noexcept override { return best; }
 
-    ztensor::read_preferences best; ///< requests of 100 bytes, gaps of 10, 4 at once
+    ztensor::read_preferences best; ///< requests of 100 bytes or more, some hundred in all; gaps of 10, 4 at once
 
 private:
     byte_vector content_;
