@@ -55,6 +55,12 @@ public:
         }
         return {};
     }
+    /// Shards are looked for beside its name, as of a file.
+    [[nodiscard]] ztensor::read_preferences preferences() const noexcept override {
+        ztensor::read_preferences best;
+        best.requests_in_flight = 1;
+        return best;
+    }
 
 private:
     bytes content_;

@@ -267,7 +267,8 @@ class ToolTest(unittest.TestCase):
     def test_files_behind_urls_are_read_as_others(self):
         small = self.small()
         shutil.copy(MODEL, self.dir / "model.zt")
-        damaged(MODEL, self.dir / "damaged.zt")
+        run("convert", "--digest=crc32c", MODEL, self.dir / "checked.zt")
+        damaged(self.dir / "checked.zt", self.dir / "damaged.zt")
         with served(self.dir) as url:
             words = [*ZT, "info", f"{url}/model.zt"]
             first = subprocess.run(words, capture_output=True, text=True, check=False)
