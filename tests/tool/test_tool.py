@@ -291,7 +291,7 @@ class ToolTest(unittest.TestCase):
             self.assertNotIn("secret", run.errors)
             run("remove", f"{url}/model.zt", "x", code=BAD)
             self.assertIn("on another machine", run.errors)
-        self.assertEqual(run("info", "gopher://127.0.0.1/model.zt", code=USAGE), "")
+        self.assertEqual(run("info", "gopher://127.0.0.1/model.zt", code=BAD), "")
 
     # -- looking
 
