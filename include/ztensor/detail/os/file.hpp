@@ -4,6 +4,8 @@
 #ifndef ZTENSOR_DETAIL_OS_FILE_HPP
 #define ZTENSOR_DETAIL_OS_FILE_HPP
 
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/memory.hpp>

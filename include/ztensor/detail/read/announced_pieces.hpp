@@ -5,8 +5,9 @@
 #ifndef ZTENSOR_DETAIL_READ_ANNOUNCED_PIECES_HPP
 #define ZTENSOR_DETAIL_READ_ANNOUNCED_PIECES_HPP
 
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/types.hpp>
-#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/io.hpp>
 
 #include <algorithm>
