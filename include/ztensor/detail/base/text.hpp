@@ -8,6 +8,7 @@
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <initializer_list>
 #include <type_traits>
@@ -15,6 +16,32 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- case
+//
+// Letters of ASCII, whatever the locale.
+
+[[nodiscard]] constexpr char ascii_lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+[[nodiscard]] inline string ascii_lower(string_view text) {
+    string lower(text);
+    for (char& each : lower) {
+        each = ascii_lower(each);
+    }
+    return lower;
+}
+
+[[nodiscard]] inline bool equals_ignoring_case(string_view a, string_view b) noexcept {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](char x, char y) { return ascii_lower(x) == ascii_lower(y); });
+}
+[[nodiscard]] inline bool starts_with_ignoring_case(string_view text, string_view start) noexcept {
+    return equals_ignoring_case(text.substr(0, start.size()), start);
+}
+[[nodiscard]] inline bool ends_with_ignoring_case(string_view text, string_view end) noexcept {
+    return text.size() >= end.size() && equals_ignoring_case(text.substr(text.size() - end.size()), end);
+}
 
 // -- utf8
 //

@@ -27,15 +27,6 @@ namespace detail {
 //
 // RFC 9110, of each rule the form that clients must accept; anything else is nothing.
 
-[[nodiscard]] constexpr char ascii_lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-[[nodiscard]] inline bool equals_ignoring_case(string_view a, string_view b) noexcept {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](char x, char y) { return ascii_lower(x) == ascii_lower(y); });
-}
-
 /// Without spaces and tabs at both ends.
 [[nodiscard]] inline string_view without_outer_space(string_view text) noexcept {
     constexpr string_view space = " \t";

@@ -40,13 +40,6 @@ namespace detail {
         return is_ascii_alphanumeric(c) || others.find(c) != string_view::npos;
     });
 }
-[[nodiscard]] inline string ascii_lower(string_view text) {
-    string lower(text);
-    for (char& c : lower) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-    return lower;
-}
 
 // -- URLs
 

@@ -113,17 +113,14 @@ private:
 
     static result<http_url> read_parts(const handle& parts) {
         http_url found;
-        string scheme = part(parts, CURLUPART_SCHEME, 0);
-        std::transform(scheme.begin(), scheme.end(), scheme.begin(), [](char c) { return ascii_lower(c); });
+        const string scheme = ascii_lower(part(parts, CURLUPART_SCHEME, 0));
         found.is_https_ = scheme == "https";
         found.user_ = part(parts, CURLUPART_USER, CURLU_URLDECODE);
         found.password_ = part(parts, CURLUPART_PASSWORD, CURLU_URLDECODE);
         for (const CURLUPart secret : {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT}) {
             ::curl_url_set(parts.get(), secret, nullptr, 0);
         }
-        found.host_ = part(parts, CURLUPART_HOST, 0);
-        std::transform(found.host_.begin(), found.host_.end(), found.host_.begin(),
-                       [](char c) { return ascii_lower(c); });
+        found.host_ = ascii_lower(part(parts, CURLUPART_HOST, 0));
         found.port_ = part(parts, CURLUPART_PORT, CURLU_DEFAULT_PORT);
         found.path_ = part(parts, CURLUPART_PATH, 0);
         found.text_ = part(parts, CURLUPART_URL, 0);

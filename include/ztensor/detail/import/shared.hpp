@@ -55,10 +55,6 @@ namespace detail {
     return is_plain_path(name) && name.find(':') == std::string_view::npos;
 }
 
-[[nodiscard]] inline bool ends_with_ignoring_case(string_view text, string_view end) noexcept {
-    return text.size() >= end.size() && starts_with_ignoring_case(text.substr(text.size() - end.size()), end);
-}
-
 /// What macOS keeps beside a file where the file system has no place for it: it is called "._" and as the file.
 [[nodiscard]] inline bool is_of_macos(string_view path) noexcept {
     const string_view name = path.substr(path.find_last_of('/') + 1);

@@ -113,12 +113,6 @@ inline constexpr signature foreign_signatures[] = {
     {"[", "JSON text, perhaps an error message saved in place of the file"},
 };
 
-[[nodiscard]] inline bool starts_with_ignoring_case(string_view text, string_view start) noexcept {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-    return text.size() >= start.size() &&
-           std::equal(start.begin(), start.end(), text.begin(), [&](char a, char b) { return lower(a) == lower(b); });
-}
-
 /// What a file that is not zTensor is, judged by its first bytes; nullptr if nothing is recognised.
 [[nodiscard]] ZTENSOR_COLD inline const char* foreign_kind(string_view head, uint64_t file_bytes) noexcept {
     // safetensors: the length of a JSON header in 8 bytes, then the header. Looked at first, because its first byte
