@@ -120,9 +120,11 @@ public:
     }
 
     [[nodiscard]] uint64_t size() const noexcept override { return size_bytes_; }
+    /// Where a request takes time, many of them at once.
     [[nodiscard]] read_preferences preferences() const noexcept override {
         read_preferences best;
-        best.requests_in_flight = 1;
+        best.request_bytes = size_t{1} << 20;
+        best.requests_in_flight = takes_time_ ? 32 : 1;
         return best;
     }
 
@@ -168,10 +170,11 @@ public:
     }
 
 protected:
-    /// `path` is for messages only. Nothing is mapped before somebody asks.
-    path_source(os_reading& os, uint64_t size_bytes, const read_options& options, string path)
+    /// `path` is for messages only. Nothing is mapped before somebody asks, and never if requests take time.
+    path_source(os_reading& os, uint64_t size_bytes, const read_options& options, string path, bool takes_time)
         : os_(os), size_bytes_(size_bytes), path_(std::move(path)), is_stable_(options.is_stable_file()),
-          mapping_(options.mode() != io_mode::positional ? nullptr : &nothing) {}
+          takes_time_(takes_time), mapping_(options.mode() != io_mode::positional && !takes_time ? nullptr : &nothing) {
+    }
 
     /// What is mapped so far: empty where the file can't be mapped, too.
     [[nodiscard]] bytes_view mapped_before() const noexcept {
@@ -197,28 +200,20 @@ private:
     uint64_t size_bytes_;
     string path_;
     bool is_stable_;                           ///< read_options::stable_file()
+    bool takes_time_;                          ///< each request goes to a disk or to another machine
     mutable std::atomic<const byte*> mapping_; ///< its first byte; null before it is asked for
 };
 
 /// A file that is open as long as this.
 class file_source final : public path_source {
 public:
-    file_source(file content, const read_options& options, string path)
-        : path_source(content.os(), content.size_bytes(), options, std::move(path)), file_(std::move(content)),
-          drops_behind_(options.drops_behind()) {
+    file_source(file content, const read_options& options, string path, bool takes_time = false)
+        : path_source(content.os(), content.size_bytes(), options, std::move(path), takes_time),
+          file_(std::move(content)), drops_behind_(options.drops_behind()) {
         if (options.is_direct()) {
             file_.read_uncached();
         }
     }
-
-    /// Where a request takes time, many of them at once.
-    [[nodiscard]] read_preferences preferences() const noexcept override {
-        read_preferences best;
-        best.request_bytes = size_t{1} << 20;
-        best.requests_in_flight = takes_time_ ? 32 : 1;
-        return best;
-    }
-    void take_time() noexcept { takes_time_ = true; }
 
     ZTENSOR_COLD void prefetch(uint64_t offset, uint64_t length) const noexcept override {
         file_.advise(offset, length, true);
@@ -243,7 +238,6 @@ private:
 
     file file_;
     bool drops_behind_;
-    bool takes_time_ = false;
 };
 
 /// A container in memory: the caller's, which must outlive the source, or its own.
@@ -272,20 +266,14 @@ private:
 [[nodiscard]] inline bool takes_time_to_read(const file& content, const read_options& options) noexcept {
     return options.mode() != io_mode::mapped && (options.is_direct() || content.is_remote());
 }
-/// Then it is not mapped.
-[[nodiscard]] inline read_options reached_as(bool takes_time, const read_options& options) noexcept {
-    return takes_time ? read_options(options).mode(io_mode::positional) : options;
-}
 
 /// An open file, reached as mode() and stable_file() of the options say. Errors: unmappable.
 ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> source_of_file(file content, const read_options& options,
                                                                               const native_path& path) {
-    const bool takes_time = takes_time_to_read(content, options);
-    auto source = std::make_shared<file_source>(std::move(content), reached_as(takes_time, options), path_text(path));
+    const bool is_slow = takes_time_to_read(content, options);
+    auto source = std::make_shared<file_source>(std::move(content), options, path_text(path), is_slow);
     if (options.mode() == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
-    } else if (takes_time) {
-        source->take_time();
     }
     return source;
 }
