@@ -81,8 +81,8 @@ struct read_options {
     /// indices of sparse objects, are read into memory before they are checked all the same.
     read_options& stable_file(bool value = true) noexcept { return stable_file_ = value, *this; }
     /// Reads past the system's cache, by many requests at once, where the file system can: for files that are read once
-    /// and are larger than what the cache should hold. Nothing is viewed then; what is in the cache already is read
-    /// from the disk all the same.
+    /// and are larger than what the cache should hold. Nothing is viewed then, unless io_mode::mapped is asked for;
+    /// what is in the cache already is read from the disk all the same.
     read_options& direct(bool value = true) noexcept { return direct_ = value, *this; }
     /// Asks the system to forget what was read, as soon as it was: the cache keeps what it held before, for others.
     /// What is small is read in whole pages each time.
@@ -92,9 +92,9 @@ struct read_options {
     read_options& verify_digests(bool value) noexcept { return verify_digests_ = value, *this; }
     /// Threads that one call may read and decode a tensor on, the caller's included; 0, as many as the host runs at
     /// once. Only compressed data of half a MiB or more takes more than one, and what is read as it is into new memory
-    /// of 8 MiB or more, whose pages a second one asks the system for; what is as large and not in the system's cache is
-    /// read by 16, however many are asked for. Threads that wait for a byte source whose
-    /// requests take time are not counted: see byte_source::preferences(). With 1 none is ever started.
+    /// of 8 MiB or more, whose pages a second one asks the system for; what is as large and not in the system's cache
+    /// is read by 16, however many are asked for. Threads that wait for a byte source whose requests take time are not
+    /// counted: see byte_source::preferences(). With 1 none is ever started.
     read_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
     /// Bytes of the index, 1 GiB unless lowered: it is copied into memory and parsed. Larger values count as 1 GiB; of
     /// an index of shards in JSON, values above 128 MiB count as these.
@@ -341,9 +341,10 @@ private:
 
 /// Options of load_plan::run() and read_all().
 struct load_options {
-    /// Threads that read and decode, the caller's included; 0, as many as the host runs at once, and 16 if the tensors
-    /// are large and not in the system's cache. With 1 none is started. Threads that only wait for a byte source whose requests take time are not counted: how many there are
-    /// says byte_source::preferences().
+    /// Threads that read and decode, the caller's included; 0, as many as the host runs at once, and at least 16 if the
+    /// tensors are large and not in the system's cache, unless max_staging_bytes() is set. With 1 none is started.
+    /// Threads that only wait for a byte source whose requests take time are not counted: how many there are says
+    /// byte_source::preferences().
     load_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
     /// Called on the thread that runs the plan and on no other, each time that it has brought some bytes to their place
     /// (with what all threads have done), and once at the end of a plan that is carried out. Returns false to cancel;

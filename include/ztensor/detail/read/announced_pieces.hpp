@@ -25,7 +25,7 @@ struct announced_piece {
         under_way, ///< its memory is the source's
         arrived,
         failed,
-        spent, ///< nobody asks for it any more
+        spent, ///< read, or given up: its memory is gone
     };
 
     uint64_t begin = 0;
@@ -154,10 +154,16 @@ inline void announced_pieces::cut(size_t share) {
     spare_.reserve((std::min)(staged_.size(), size_t{best_.requests_in_flight}));
 }
 
+/// The first of `pieces` that begins behind `offset`.
+template <class Pieces>
+[[nodiscard]] auto first_behind(Pieces& pieces, uint64_t offset) noexcept {
+    return std::upper_bound(pieces.begin(), pieces.end(), offset,
+                            [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; });
+}
+
 /// What was added for memory that `destination` is a part of, or the begin; null if nothing was.
 inline announced_piece* announced_pieces::find_placed(uint64_t offset, span<byte> destination) noexcept {
-    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
-    auto at = std::upper_bound(placed_.begin(), placed_.end(), offset, is_behind);
+    auto at = first_behind(placed_, offset);
     while (at != placed_.begin() && offset - (at - 1)->begin < best_.request_bytes) {
         --at;
         const bool is_same = offset < at->end && at->place.data() + (offset - at->begin) == destination.data();
@@ -170,8 +176,7 @@ inline announced_piece* announced_pieces::find_placed(uint64_t offset, span<byte
 
 /// The piece in memory of our own that holds the byte at `offset`; null if there is none.
 inline announced_piece* announced_pieces::find_staged(uint64_t offset) noexcept {
-    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
-    const auto behind = std::upper_bound(staged_.begin(), staged_.end(), offset, is_behind);
+    const auto behind = first_behind(staged_, offset);
     if (behind == staged_.begin()) {
         return nullptr;
     }
@@ -181,8 +186,7 @@ inline announced_piece* announced_pieces::find_staged(uint64_t offset) noexcept 
 
 /// Where the next piece behind `offset` begins that may be read in any pieces.
 inline uint64_t announced_pieces::next_begin(uint64_t offset) const noexcept {
-    const auto is_behind = [](uint64_t wanted, const announced_piece& piece) { return wanted < piece.begin; };
-    auto next = std::upper_bound(staged_.begin(), staged_.end(), offset, is_behind);
+    auto next = first_behind(staged_, offset);
     while (next != staged_.end() && next->state == progress::spent) {
         ++next;
     }

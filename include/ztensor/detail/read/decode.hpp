@@ -281,9 +281,8 @@ inline result<void> read_zstd_runs(const opened_file& file, const component_reco
                        source_access::find_stable_range(*file.source, component.offset, component.length));
     frame_walker walker(component.length);
     uint64_t decoded_bytes = 0;
-    read_ahead stored(file.options.threads(), most_bytes_ahead);
-    stored.add(*file.source, component.offset, component.length); // where frames begin only those before them tell
-    stored.begin();
+    const read_ahead stored(file.options.threads(), *file.source, component.offset, component.length,
+                            most_bytes_ahead); // where frames begin only those before them tell
     while (!runs.is_empty() && !walker.is_at_end()) {
         byte head[frame_walker::most_head_bytes];
         const span<byte> wanted(head, walker.head_bytes());

@@ -78,9 +78,7 @@ ZTENSOR_COLD inline result<void> decode_seekable(const opened_file& file, const 
     os_mutex mutex;
     result<void> failure;
     const unsigned threads = component.length < smallest_bytes_for_threads ? 1 : file.options.threads();
-    read_ahead stored(threads);
-    stored.add(*file.source, component.offset, component.length);
-    stored.begin();
+    const read_ahead stored(threads, *file.source, component.offset, component.length);
     run_in_parallel(threads, table.frames(), [&] {
         for (size_t frame = next++; frame < table.frames(); frame = next++) {
             const span<byte> place = destination.subspan(static_cast<size_t>(table.content_begin(frame)),
@@ -354,9 +352,7 @@ ZTENSOR_COLD inline result<void> decode_frames(const opened_file& file, const co
     ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable,
                        source_access::find_stable_range(*file.source, component.offset, component.length));
     frame_stream stream(file, component, destination, ~uint64_t{0}, stable);
-    read_ahead stored(file.options.threads());
-    stored.add(*file.source, component.offset, component.length);
-    stored.begin();
+    const read_ahead stored(file.options.threads(), *file.source, component.offset, component.length);
     run_in_parallel(file.options.threads(), stream.most_turns(), [&] {
         for (size_t decoded = 0; stream.take_turn(decoded);) {
         }

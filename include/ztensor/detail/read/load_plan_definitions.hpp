@@ -49,21 +49,19 @@ public:
             bytes_total_ += each.decoded_bytes;
         }
         const uint64_t affordable = (std::max<uint64_t>)(options_.max_staging_bytes() / batch_bytes, 1);
-        const unsigned asked = options_.threads() == 0 && are_cold() ? reads_at_once : options_.threads();
-        const size_t useful = useful_threads(asked, ~size_t{0});
+        const size_t useful = useful_threads(wanted_threads(), ~size_t{0});
         threads_ = smaller_size(useful, affordable);
         staging_bytes_ = options_.max_staging_bytes() / threads_;
         ZTENSOR_TRY(make_room_for_rows());
         make_units();
         const zeroed_unless_done bools{*this};
         read_ahead ahead(options_.threads(), options_.max_staging_bytes() / 2);
-        const shared_blob* last = nullptr; // of which there are several units
         for (const unit& each : units_) {
-            const shared_blob* const blob = each.kind == unit_kind::shared ? shared_[each.first].get() : nullptr;
-            if (blob == nullptr || blob != last) {
-                announce(each, ahead);
-            }
-            last = blob;
+            announce(each, ahead);
+        }
+        for (const auto& each : shared_) {
+            const component_record& component = *each->target.component;
+            ahead.add(*each->target.file->source, component.offset, component.length);
         }
         ahead.begin();
         for_each_in_parallel(units_.size(), static_cast<unsigned>(threads_), [&](size_t i) {
@@ -115,6 +113,13 @@ private:
             }
         }
     };
+
+    /// What the disks have to give takes more threads than there are processors. Not if their memory is bounded: what
+    /// fits each one's share must not depend on what the cache holds.
+    [[nodiscard]] unsigned wanted_threads() const noexcept {
+        const bool may_be_more = options_.threads() == 0 && options_.max_staging_bytes() == ~uint64_t{0};
+        return may_be_more && are_cold() ? (std::max)(reads_at_once, threads_for(0)) : options_.threads();
+    }
 
     /// Most of what is wanted has to come from disks, as far as some large tensors tell.
     [[nodiscard]] bool are_cold() const noexcept {
@@ -229,11 +234,11 @@ private:
         return place + 1;
     }
 
-    /// Says what the unit will read; of a slice of compressed elements only it itself finds out.
+    /// Says what the unit will read: not of a shared blob, which has several; of a slice of compressed elements only it
+    /// itself finds out.
     void announce(const unit& each, read_ahead& ahead) const {
         if (each.kind == unit_kind::shared) {
-            const component_record& component = *shared_[each.first]->target.component;
-            return ahead.add(*shared_[each.first]->target.file->source, component.offset, component.length);
+            return;
         }
         const load_target& target = targets_[each.first];
         const byte_source& source = *target.file->source;
@@ -330,12 +335,12 @@ private:
     }
 
     void run_batch(const unit& batch) {
-        thread_memory memory;
         const auto size = static_cast<size_t>(batch.end - batch.begin);
         const load_target& first = targets_[batch.first];
         if (source_access::is_far(*first.file->source, batch.begin, size)) { // which has read them at once already
             return run_one_by_one(batch);
         }
+        thread_memory memory;
         const result<span<byte>> all = memory.reserve(size, "a batch of small tensors");
         result<void> read = all && size != 0 ? first.file->source->read_at(batch.begin, *all) : result<void>();
         if (!all || !read) {

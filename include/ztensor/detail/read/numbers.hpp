@@ -378,9 +378,8 @@ private:
         // 0.93 of the time. What has to be read is read in longer pieces.
         constexpr size_t first_cache_bytes = size_t{16} << 10;
         const size_t piece = (stable ? first_cache_bytes : cached_piece_bytes) / converted_bytes();
-        read_ahead stored(file_->options.threads());
-        stored.add(*file_->source, component_->offset, uint64_t{elements} * element_bytes());
-        stored.begin();
+        const read_ahead stored(file_->options.threads(), *file_->source, component_->offset,
+                                uint64_t{elements} * element_bytes());
         for (size_t done = 0; done < elements; done += piece) {
             const size_t more = (std::min)(piece, elements - done);
             const span<byte> memory = to.resize(to.owner, (done + more) * numbers_per_element());
@@ -412,9 +411,8 @@ private:
     result<void> convert_in_blocks(uint64_t first, span<byte> numbers, blob_check& check, number_store store) const {
         const size_t block_elements = cached_piece_bytes / element_bytes();
         const size_t total = numbers.size() / converted_bytes();
-        read_ahead stored(file_->options.threads());
-        stored.add(*file_->source, component_->offset + first * element_bytes(), uint64_t{total} * element_bytes());
-        stored.begin();
+        const read_ahead stored(file_->options.threads(), *file_->source, component_->offset + first * element_bytes(),
+                                uint64_t{total} * element_bytes());
         thread_memory memory;
         ZTENSOR_TRY_ASSIGN(const span<byte> all,
                            memory.reserve((std::min)(block_elements, total) * element_bytes(), "a block of elements"));

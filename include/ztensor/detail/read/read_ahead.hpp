@@ -29,7 +29,7 @@ class far_source;
 /// for them itself, so that none waits for a thread that has not started.
 class announcement {
 public:
-    /// Holds at most `most_bytes` in memory of its own, beside the piece that each reader waits for.
+    /// Holds at most `most_bytes` in memory of its own, and one piece in any case.
     announcement(const far_source& source, uint64_t most_bytes) noexcept;
     announcement(const announcement&) = delete;
     announcement& operator=(const announcement&) = delete;
@@ -497,6 +497,14 @@ public:
     /// `threads` as in read_options. Holds at most `most_bytes` in memory.
     explicit read_ahead(unsigned threads, uint64_t most_bytes = ~uint64_t{0}) noexcept
         : most_bytes_(most_bytes), is_wanted_(threads != 1 && !is_at_work()) {}
+
+    /// Announces one range, and begins.
+    read_ahead(unsigned threads, const byte_source& source, uint64_t offset, uint64_t length,
+               uint64_t most_bytes = ~uint64_t{0})
+        : read_ahead(threads, most_bytes) {
+        add(source, offset, length);
+        begin();
+    }
 
     /// To be read once, in pieces of any size. What a call further up has announced already is left to that.
     void add(const byte_source& source, uint64_t offset, uint64_t length) {

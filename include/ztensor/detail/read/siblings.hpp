@@ -146,8 +146,8 @@ private:
 class reopened_source final : public path_source {
 public:
     /// `text` is the path for messages.
-    reopened_source(const reopenable& file, const read_options& options, string text)
-        : path_source(*file.os, file.status.size_bytes, options, std::move(text)), file_(file) {}
+    reopened_source(const reopenable& file, const read_options& options, string text, bool takes_time)
+        : path_source(*file.os, file.status.size_bytes, options, std::move(text), takes_time), file_(file) {}
     ~reopened_source() override { handle_cache::get().forget(file_); }
 
     /// The file is open already.
@@ -226,9 +226,8 @@ source_of_sibling(file content, const read_options& options, const native_path& 
     if (status.failure) {
         return os_failure("can't find out which file it is", status.failure);
     }
-    const auto source =
-        std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value},
-                                          reached_as(takes_time_to_read(content, options), options), path_text(path));
+    const auto source = std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value}, options,
+                                                          path_text(path), takes_time_to_read(content, options));
     source->keep(std::move(content));
     if (options.mode() == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
@@ -252,9 +251,7 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
 ZTENSOR_COLD inline result<string> digest_of_range(const byte_source& source, uint64_t begin, uint64_t length,
                                                    digest algorithm) {
     constexpr uint64_t piece_bytes = uint64_t{1} << 20;
-    read_ahead all(0);
-    all.add(source, begin, length);
-    all.begin();
+    const read_ahead all(0, source, begin, length);
     byte_buffer piece;
     ZTENSOR_TRY(allocate(piece, (std::min)(length, piece_bytes), "a piece"));
     digester hash(algorithm);

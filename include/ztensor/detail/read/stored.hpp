@@ -329,9 +329,7 @@ inline result<void> read_checked(const opened_file& file, const component_record
         return read_bulk(*file.source, begin, destination);
     }
     ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable, find_stable_bulk(*file.source, begin, destination.size()));
-    read_ahead bytes(file.options.threads());
-    bytes.add(*file.source, begin, destination.size());
-    bytes.begin();
+    const read_ahead bytes(file.options.threads(), *file.source, begin, destination.size());
     for (size_t at = 0; at < destination.size(); at += cached_piece_bytes) {
         const span<byte> piece = destination.subspan(at, (std::min)(cached_piece_bytes, destination.size() - at));
         if (stable) {
