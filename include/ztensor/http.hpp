@@ -114,7 +114,7 @@ public:
 
     /// A file of trusted certificates (PEM), in the place of those that libcurl was built to trust.
     http_options& ca_file(std::string_view path) { return settings_.ca_file = path, *this; }
-    /// Trusts whoever answers: certificates are not checked. For tests.
+    /// Accepts any certificate, and so any server that answers. For tests.
     http_options& insecure(bool value = true) noexcept { return settings_.is_insecure = value, *this; }
     /// The User-Agent, "ztensor/" and the version unless changed.
     http_options& user_agent(std::string_view value) { return settings_.user_agent = value, *this; }

@@ -111,6 +111,22 @@ ztensor::result<byte_vector> read_all(const byte_source& source) {
     return bytes;
 }
 
+/// How many of so many threads that read all at once do not get the content of the sites.
+int wrong_reads(const byte_source& source, int count) {
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong{0};
+    for (int i = 0; i < count; ++i) {
+        threads.emplace_back([&] {
+            const auto read = read_all(source);
+            wrong += !read || *read != site::content();
+        });
+    }
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    return wrong;
+}
+
 /// Opened and read.
 ztensor::result<byte_vector> fetch(const std::string& url, const http_options& how = quick()) {
     ZTENSOR_TRY_ASSIGN(const std::shared_ptr<const byte_source> source, http_source::open(url, how));
@@ -241,15 +257,7 @@ TEST_CASE("Many requests are under way at once, and no more than are allowed") {
         http_source::open(from.url(), quick().request_bytes(4096).requests_in_flight(16)).value();
     CHECK(source->preferences().requests_per_call == 16);
     CHECK(source->preferences().request_bytes == 4096);
-    std::vector<std::thread> threads;
-    std::atomic<int> wrong{0};
-    for (int i = 0; i < 4; ++i) {
-        threads.emplace_back([&] { wrong += read_all(*source).value() != site::content(); });
-    }
-    for (std::thread& each : threads) {
-        each.join();
-    }
-    CHECK(wrong == 0);
+    CHECK(wrong_reads(*source, 4) == 0);
     int most = 0;
     for (const nlohmann::json& request : from.log()) {
         most = (std::max)(most, request["active"].get<int>());
@@ -262,15 +270,7 @@ TEST_CASE("Waiting for other requests does not count for the deadline") {
     const site from("delay@rest=0.1");
     const std::shared_ptr<const byte_source> source =
         http_source::open(from.url(), quick().deadline(milliseconds(600))).value();
-    std::vector<std::thread> threads;
-    std::atomic<int> failed{0};
-    for (int i = 0; i < 10; ++i) { // 50 requests, 4 at once
-        threads.emplace_back([&] { failed += !read_all(*source); });
-    }
-    for (std::thread& each : threads) {
-        each.join();
-    }
-    CHECK(failed == 0);
+    CHECK(wrong_reads(*source, 10) == 0); // 50 requests, 4 at once
 }
 
 namespace {
@@ -392,15 +392,7 @@ TEST_CASE("A server of the world: nginx, by HTTP/1.1 and HTTP/2") {
         REQUIRE(file);
         check_same(reader::open(local).value(), *file);
         const std::shared_ptr<const byte_source> source = http_source::open(base + "/noise.bin", how).value();
-        std::vector<std::thread> threads;
-        std::atomic<int> wrong{0};
-        for (int i = 0; i < 8; ++i) {
-            threads.emplace_back([&] { wrong += read_all(*source).value() != site::content(); });
-        }
-        for (std::thread& each : threads) {
-            each.join();
-        }
-        CHECK(wrong == 0);
+        CHECK(wrong_reads(*source, 8) == 0);
         CHECK(refusal(fetch(base + "/none", how)) == errc::file_not_found);
 
         support::write_file(folder() / "changing", std::string(100'000, 'a'));
@@ -458,7 +450,8 @@ TEST_CASE("What is wrong for a while is asked for again, from the byte that was 
         if (plan == "cut@rest*3=1000") {
             bool continues = false;
             for (const nlohmann::json& request : from.log()) {
-                const std::string range = request["headers"]["range"]; // any three of those that are sent at once are cut
+                const std::string range =
+                    request["headers"]["range"]; // any three of those that are sent at once are cut
                 const bool has_begin = range.rfind("bytes=", 0) == 0 && range[6] != '-';
                 continues = continues || (has_begin && std::stoul(range.substr(6)) % 65536 == 4096 + 1000);
             }
@@ -654,15 +647,7 @@ TEST_CASE("A URL that expires is asked for anew, once") {
         return from.url() + "?fresh=SECRET";
     });
     const std::shared_ptr<const byte_source> source = http_source::open(from.url() + "?old=1", how).value();
-    std::vector<std::thread> threads;
-    std::atomic<int> wrong{0};
-    for (int i = 0; i < 4; ++i) {
-        threads.emplace_back([&] { wrong += read_all(*source).value() != site::content(); });
-    }
-    for (std::thread& each : threads) {
-        each.join();
-    }
-    CHECK(wrong == 0);
+    CHECK(wrong_reads(*source, 4) == 0);
     CHECK(asked == 1);
 
     CHECK(refusal(fetch(from)) == errc::io_error); // nobody to ask

@@ -125,7 +125,7 @@ private:
         }
         attempt.user.clear();
         attempt.password.clear();
-        if (attempt.target->is_at_home_of(*piece.home)) { // nobody else sees credentials
+        if (attempt.target->is_at_home_of(*piece.home)) { // other hosts must not get credentials
             attempt.user = piece.home->user();
             attempt.password = piece.home->password();
             fields.insert(fields.end(), settings_->headers.begin(), settings_->headers.end());
