@@ -146,7 +146,7 @@ private:
 class reopened_source final : public path_source {
 public:
     /// `text` is the path for messages.
-    reopened_source(const reopenable& file, const read_options& options, string text, bool takes_time)
+    reopened_source(const reopenable& file, const read_options& options, string text, bool takes_time = false)
         : path_source(*file.os, file.status.size_bytes, options, std::move(text), takes_time), file_(file) {}
     ~reopened_source() override { handle_cache::get().forget(file_); }
 
