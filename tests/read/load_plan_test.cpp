@@ -414,9 +414,10 @@ TEST_CASE("sixteen threads read, verify and plan on one reader at once") {
                 std::size_t calls = 0;
                 const auto cancel = [&](const load_progress&) { return ++calls < 3; };
                 std::vector<float> halves(700000);
+                std::vector<float> again(700000);
                 std::vector<std::int32_t> packed(1000000);
                 load_plan plan(file);
-                plan.add_as("big halves", halves).add("big packed", packed).add_as("big halves", halves);
+                plan.add_as("big halves", halves).add("big packed", packed).add_as("big halves", again);
                 const result<load_report> done = plan.run(load_options().threads(2).progress(cancel));
                 good += done || done.error().code() == errc::cancelled ? 1 : 0;
             }
