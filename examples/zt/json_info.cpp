@@ -64,7 +64,7 @@ ordered_json json_of(const ztensor::reader& file, const selection& taken, bool h
     progress_line progress;
     for (const ztensor::object_view object : file) {
         if (taken.takes(object)) {
-            progress.show(done++, file.size(), object.name());
+            progress.show_count(done++, file.size(), object.name());
             parameters += object.element_count();
             objects.push_back(describe_object(object, describe::version_of(file), has_digests, is_damaged));
         }

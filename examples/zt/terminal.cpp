@@ -218,7 +218,7 @@ void print_table(const std::vector<column>& all_columns, const std::vector<std::
     }
 }
 
-progress_line::progress_line() : is_terminal_(is_terminal(stderr)), next_(clock::now() + std::chrono::seconds(1)) {
+progress_line::progress_line() : is_terminal_(is_terminal(stderr)) {
 }
 
 progress_line::~progress_line() {
@@ -227,17 +227,28 @@ progress_line::~progress_line() {
     }
 }
 
-void progress_line::show(std::uint64_t done, std::uint64_t total, std::string_view what) {
-    if (!is_terminal_ || clock::now() < next_) {
-        return;
+void progress_line::show(std::uint64_t done_bytes, std::uint64_t total_bytes, std::string_view what) {
+    if (is_time()) {
+        const std::chrono::duration<double> seconds = clock::now() - start_;
+        const double bytes_per_second = static_cast<double>(done_bytes) / seconds.count();
+        print(done_bytes, total_bytes, human(static_cast<std::uint64_t>(bytes_per_second)) + "/s ", what);
     }
-    constexpr int bar_columns = 30;
+}
+
+void progress_line::show_count(std::uint64_t done, std::uint64_t total, std::string_view what) {
+    if (is_time()) {
+        print(done, total, {}, what);
+    }
+}
+
+void progress_line::print(std::uint64_t done, std::uint64_t total, const std::string& rate, std::string_view what) {
+    constexpr int bar_columns = 20;
     constexpr std::size_t most_of_name = 36;
     const double share = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
     const int filled = static_cast<int>(share * bar_columns);
-    std::fprintf(stderr, "\r\x1b[K%3.0f %% [%s%s] %s", 100 * share,
+    std::fprintf(stderr, "\r\x1b[K%3.0f %% [%s%s] %s%s", 100 * share,
                  std::string(static_cast<std::size_t>(filled), '#').c_str(),
-                 std::string(static_cast<std::size_t>(bar_columns - filled), '.').c_str(),
+                 std::string(static_cast<std::size_t>(bar_columns - filled), '.').c_str(), rate.c_str(),
                  cut(printable(what), most_of_name).c_str());
     std::fflush(stderr);
     is_shown_ = true;

@@ -57,14 +57,21 @@ public:
     progress_line& operator=(const progress_line&) = delete;
     ~progress_line();
 
-    void show(std::uint64_t done, std::uint64_t total, std::string_view what = {});
+    /// How many of so many bytes are done, and how many a second.
+    void show(std::uint64_t done_bytes, std::uint64_t total_bytes, std::string_view what = {});
+    /// How many of so many other things.
+    void show_count(std::uint64_t done, std::uint64_t total, std::string_view what);
 
 private:
     using clock = std::chrono::steady_clock;
 
+    [[nodiscard]] bool is_time() const noexcept { return is_terminal_ && clock::now() >= next_; }
+    void print(std::uint64_t done, std::uint64_t total, const std::string& rate, std::string_view what);
+
     bool is_terminal_;
     bool is_shown_ = false;
-    clock::time_point next_;
+    clock::time_point start_ = clock::now();
+    clock::time_point next_ = start_ + std::chrono::seconds(1);
 };
 
 /// For what does not tell how far it is: that it is going on, and for how long, on the same terms.
