@@ -108,8 +108,8 @@ public:
     shard_url(std::function<result<std::string>(std::string_view name, std::string_view digest)> function) {
         return settings_.shard_url = std::move(function), *this;
     }
-    /// Shards beside the root are asked for with the query of the root's URL, as a token for a whole folder needs it.
-    /// Unless told otherwise, without: a signature is of one file.
+    /// Shards and other files beside the root are asked for with the query of its URL, as a token for a whole folder
+    /// needs. Unless told otherwise, without: a signature is of one file.
     http_options& keep_query(bool value = true) noexcept { return settings_.keeps_query = value, *this; }
 
     /// A file of trusted certificates (PEM), in the place of those that libcurl was built to trust.
@@ -168,9 +168,10 @@ public:
     }
 };
 
-/// Opens the file behind a URL, of any format that open_any() reads: `open_url("https://host/model.zt")`. Its shards
-/// are found beside it. Folders and files that lie in several other files are not; reader::path() is the URL without
-/// user info, query and fragment. Errors: those of http_source::open() and open_any().
+/// Opens the file behind a URL, of any format that open_any() reads: `open_url("https://host/model.zt")`. What belongs
+/// to it is found beside it: shards, the files of an index (".../model.safetensors.index.json"), the parts of a GGUF
+/// model and the data of an ONNX model. There are no folders. reader::path() is the URL without user info, query and
+/// fragment. Errors: those of http_source::open() and open_any().
 inline result<reader> open_url(std::string_view url, const read_options& options = {}, const http_options& how = {}) {
     return detail::guard_memory([&]() -> result<reader> {
         ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, http_source::open(url, how));

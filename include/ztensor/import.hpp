@@ -73,9 +73,11 @@ inline result<reader> open_any(std::initializer_list<file_path> paths, const rea
     return detail::open_files({paths.begin(), paths.size()}, options);
 }
 /// The same of a source of the caller's making: memory, an archive, a network store. `name` stands for the path: its
-/// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. The shards
-/// of a .zt file are looked for beside that path, as of a file; those of a source whose requests take time are the ones
-/// that it brings itself. Errors: besides, invalid_argument for null.
+/// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. The
+/// shards of a .zt file are looked for beside that path, as of a file; those of a source whose requests take time are
+/// the ones that it brings itself. Other files that belong to it (those of an index, whose name ends with ".json";
+/// parts of GGUF; data of ONNX) are the ones that it brings by byte_source::open_beside(), or else those beside that
+/// path. Errors: besides, invalid_argument for null.
 result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
                         const read_options& options = {});
 

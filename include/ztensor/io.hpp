@@ -61,6 +61,9 @@ struct read_preferences {
     /// So many of these one call of read_many() has under way; with fewer than requests_in_flight the library calls it
     /// from several threads.
     unsigned requests_per_call = 1;
+    /// One call of read_many() reads small neighbours, which next() gives one after the other, by one request into all
+    /// their places. Without that the library asks for them together, and copies.
+    bool joins_requests = false;
 };
 
 /// Bytes at known places: derive from it to read containers out of an archive, a database or a network store.
@@ -117,6 +120,14 @@ public:
     /// error is the reader's.
     virtual result<std::shared_ptr<const byte_source>> open_shard(std::string_view /*name*/,
                                                                   std::string_view /*digest*/) const {
+        return std::shared_ptr<const byte_source>();
+    }
+
+    /// The file that lies beside this one, by its path from this one's folder, with '/' between its parts: a source of
+    /// a model in an object store brings so the files that an index names, the parts of a GGUF model and the data of an
+    /// ONNX model. Null, as of this one, where there is none; it is then looked for beside the path that open_any() was
+    /// given.
+    virtual result<std::shared_ptr<const byte_source>> open_beside(std::string_view /*path*/) const {
         return std::shared_ptr<const byte_source>();
     }
 

@@ -157,7 +157,7 @@ class Server:
             retry = fault("retry", "")
             return simple(fault("status"), *after.get(retry, [f"Retry-After: {retry}"]))
         try:
-            content = (self.folder / file).read_bytes()
+            content = (self.folder / urllib.parse.unquote(file)).read_bytes()
         except OSError:
             return simple("404")
         tag = fault("etag", '"version-1"')

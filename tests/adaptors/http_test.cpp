@@ -9,6 +9,7 @@
 
 #include <ztensor/http.hpp>
 #include <ztensor/import.hpp>
+#include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 
@@ -311,6 +312,48 @@ private:
 
 } // namespace
 
+TEST_CASE("Small neighbours are read by one request into all their places") {
+    constexpr std::size_t count = 40, floats = 70'000; // 280 kB each, with up to 63 bytes between them
+    {
+        ztensor::writer out = ztensor::writer::create(folder() / "neighbours.zt").value();
+        for (std::size_t i = 0; i < count; ++i) {
+            REQUIRE(out.add(std::to_string(i), {floats - i}, std::vector<float>(floats - i, static_cast<float>(i))));
+        }
+        REQUIRE(out.finish());
+    }
+    for (const std::string plan : {"-", "cut@rest*3=1000000", "status@rest*2=503"}) {
+        CAPTURE(plan);
+        const site from(plan, "neighbours.zt");
+        const auto file = open_url(from.url(), quick().request_bytes(3'000'000));
+        REQUIRE(file);
+        std::vector<std::vector<float>> loaded;
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < count; ++i) {
+            names.push_back(std::to_string(i));
+            loaded.emplace_back(floats - i, -1.0f);
+        }
+        ztensor::load_plan all(*file);
+        for (std::size_t i = 0; i < count; i += i % 7 == 0 ? 2 : 1) { // and what lies between some is not wanted
+            all.add(names[i], loaded[i]);
+        }
+        const auto done = all.run();
+        INFO((done ? "" : done.error().what()));
+        REQUIRE(done);
+        for (std::size_t i = 0; i < count; i += i % 7 == 0 ? 2 : 1) {
+            CHECK(loaded[i] == std::vector<float>(floats - i, static_cast<float>(i)));
+        }
+        if (plan == "-") {
+            CHECK(from.log().size() <= 2 + 10 + 6); // the opening, 11 MB, and ends at what is not wanted
+        }
+    }
+    const site broken("status@rest=403", "neighbours.zt");
+    const auto refused = open_url(broken.url(), quick());
+    REQUIRE(refused);
+    std::vector<float> first(floats), second(floats - 1);
+    const auto loaded = ztensor::load_plan(*refused).add("0", first).add("1", second).run();
+    CHECK(refusal(loaded) == errc::io_error);
+}
+
 TEST_CASE("read_many takes more whenever there is room") {
     const site from("delay@rest=0.01");
     const std::shared_ptr<const byte_source> source =
@@ -373,6 +416,37 @@ TEST_CASE("Shards are found beside their root") {
     REQUIRE(without);
     CHECK(without->read<float>("a").value() == a);
     CHECK(refusal(without->read<float>("b")) == errc::shard_missing);
+}
+
+TEST_CASE("What an index names, and the data of a model, lie beside their URLs") {
+    std::filesystem::create_directories(folder() / "a folder");
+    const std::string files[] = {"silero.zt", "a folder/100% #1?.zt"}; // which no URL may hold as they are
+    nlohmann::json map;
+    for (const std::string& name : files) {
+        const bool is_first = name == files[0];
+        ztensor::writer out = ztensor::writer::create(folder() / name).value();
+        const std::string object = is_first ? "a" : "b";
+        REQUIRE(out.add(object, {2}, std::vector<float>{1, is_first ? 2.0f : 3.0f}));
+        REQUIRE(out.finish());
+        map[object] = name;
+    }
+    support::write_file(folder() / "some.index.json", nlohmann::json{{"weight_map", map}}.dump());
+    const auto set = open_url(site("-", "some.index.json").url(), quick());
+    INFO((set ? "" : set.error().what()));
+    REQUIRE(set);
+    CHECK(set->files().size() == 2);
+    CHECK(set->read<float>("b").value() == std::vector<float>{1, 3});
+
+    serve("external.onnx", "tests/corpus/foreign/onnx/external.onnx");
+    std::filesystem::create_directories(folder() / "external.data");
+    for (const auto& each : std::filesystem::directory_iterator("tests/corpus/foreign/onnx/external.data")) {
+        serve("external.data/" + each.path().filename().string(), each.path());
+    }
+    serve("float64.bin", "tests/corpus/foreign/onnx/float64.bin");
+    const auto model = open_url(site("-", "external.onnx").url(), quick());
+    INFO((model ? "" : model.error().what()));
+    REQUIRE(model);
+    check_same(ztensor::open_any("tests/corpus/foreign/onnx/external.onnx").value(), *model);
 }
 
 TEST_CASE("A server of the world: nginx, by HTTP/1.1 and HTTP/2") {

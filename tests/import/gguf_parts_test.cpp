@@ -3,6 +3,7 @@
 // Models of GGUF in several files: the first opens all, and what is missing or out of place is refused by its number.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/far_folder.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
@@ -125,6 +126,18 @@ TEST_CASE("the first of several GGUF files opens all of them as one model") {
     std::filesystem::rename(folder / "m-00002-of-00003.gguf", folder / "m-00002-of-00003.GGUF");
     std::filesystem::rename(folder / "m-00003-of-00003.gguf", folder / "m-00003-of-00003.GGUF");
     check_model(ztensor::open_any(folder / "m-00001-of-00003.GGUF").value());
+}
+
+TEST_CASE("the parts of a model far away are those that its source brings") {
+    const support::temp_dir folder;
+    write_parts(folder);
+    const auto model = support::open_far(folder / "m-00001-of-00003.gguf");
+    REQUIRE(model);
+    check_model(*model);
+    std::filesystem::remove(folder / "m-00002-of-00003.gguf");
+    const auto without = support::open_far(folder / "m-00001-of-00003.gguf");
+    CHECK(refusal(without) == errc::shard_missing);
+    CHECK(without.error().sentence() == "part 2 of 3, \"m-00002-of-00003.gguf\": it is missing");
 }
 
 TEST_CASE("a folder or a list of the parts of a GGUF model is that model, once") {

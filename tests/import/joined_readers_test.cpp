@@ -4,6 +4,7 @@
 #include "import/foreign_files.hpp"
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/far_folder.hpp"
 #include "support/few_handles.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
@@ -188,6 +189,31 @@ TEST_CASE("an index that says else than the shards is refused with all that is s
             CHECK(set.error().sentence().find(word) != std::string::npos);
         }
     }
+}
+
+TEST_CASE("the files that an index far away names are those that its source brings") {
+    const support::temp_dir folder;
+    write_shards(folder);
+    const std::filesystem::path index = folder / "model.safetensors.index.json";
+    support::write_file(index, index_of(right_map));
+    const auto set = support::open_far(index);
+    REQUIRE(set);
+    CHECK(names_in(*set) == "abcd");
+    CHECK(set->read<float>("d").value() == std::vector<float>{5, 6});
+    CHECK(set->path() == "far://store/model.safetensors.index.json");
+    CHECK(set->files()[2].path() == "far://store/3.zt");
+
+    std::filesystem::remove(folder / "1.safetensors");
+    std::filesystem::remove(folder / "3.zt");
+    const auto without = support::open_far(index);
+    CHECK(refusal(without) == errc::file_not_found);
+    CHECK(without.error().sentence().find("far://store/3.zt") != std::string::npos);
+
+    support::write_file(index, R"({"weight_map": {"a": "../1.safetensors"}})");
+    CHECK(refusal(support::open_far(index)) == errc::name_invalid);
+    support::write_file(index, R"({"weight_map": {"a": "model.safetensors.index.json"}})"); // itself
+    CHECK(refusal(support::open_far(index)) == errc::foreign_file);
+    CHECK(refusal(ztensor::open_any(index)) == errc::foreign_file);
 }
 
 TEST_CASE("a hostile index is refused with its exact code") {

@@ -4,6 +4,7 @@
 // initializers, and data in other files. Values of every type are compared in foreign_corpus_test.cpp.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/far_folder.hpp"
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
@@ -65,6 +66,16 @@ TEST_CASE("what stands in one piece is viewed, and numbers with tags or of varia
     CHECK(bytes_of(open_model("typed.onnx"), "float32") == "ok");
     CHECK(bytes_of(open_model("typed.onnx"), "int64") == "not_viewable");
     CHECK(bytes_of(open_model("unpacked.onnx"), "float32") == "not_viewable");
+}
+
+TEST_CASE("the data of a model far away lies in files that its source brings") {
+    const auto model = support::open_far(onnx_folder / "external.onnx");
+    REQUIRE(model);
+    const ztensor::reader local = open_model("external.onnx");
+    for (const char* const name : {"float64", "int64"}) {
+        CHECK(model->find(name).value().data()->read<std::byte>().value() ==
+              local.find(name).value().data()->read<std::byte>().value());
+    }
 }
 
 TEST_CASE("integers of four bits are bytes of a logical type, two to a byte") {

@@ -343,6 +343,21 @@ TEST_CASE("a plan has as many requests under way as its far source likes, small 
     }
 }
 
+TEST_CASE(
+    "tensors of less than half a request are asked for with their neighbours, unless the source joins them itself") {
+    const bytes content = many_tensors(12, 80 * one_kib); // 320 KiB each
+    for (const bool joins : {false, true}) {
+        CAPTURE(joins);
+        const auto source = std::make_shared<waiting_source>(content);
+        source->best.request_bytes = one_kib * one_kib;
+        source->best.joins_requests = joins;
+        const ztensor::reader file = ztensor::reader::from_source(source).value();
+        source->forget();
+        REQUIRE(load(file, 12, 80 * one_kib));
+        CHECK(source->requests.size() == (joins ? 12 : 4));
+    }
+}
+
 TEST_CASE("rows and slices of a far tensor are read by many requests at once, and near runs by one") {
     ztensor::writer to = support::to_memory();
     REQUIRE(to.add("w", {1024, 1024}, floats_from(std::size_t{1024} * 1024)));
@@ -550,6 +565,53 @@ TEST_CASE("a source takes its requests by itself, in any order, and what it lose
         }
         CHECK(source->calls > 0);
     }
+}
+
+namespace {
+
+/// The first call keeps its last request until another call has come.
+class holding_source final : public waiting_source {
+public:
+    explicit holding_source(const bytes& content) : waiting_source(content) { best.requests_per_call = 8; }
+
+    void read_many(ztensor::read_requests& wanted) const override {
+        const bool is_first = holds && count_call() == 1;
+        std::vector<read_request> taken;
+        while (const std::optional<read_request> next = wanted.next()) {
+            taken.push_back(*next);
+        }
+        for (std::size_t i = 0; i < taken.size(); ++i) {
+            if (is_first && i + 1 == taken.size()) {
+                std::unique_lock<std::mutex> lock(mutex_);
+                another_came = came_.wait_for(lock, std::chrono::seconds(20), [&] { return calls_ > 1; });
+            }
+            wanted.complete(taken[i], read_at(taken[i].offset, taken[i].destination));
+        }
+    }
+
+    std::atomic<bool> holds{false};
+    mutable bool another_came = false;
+
+private:
+    int count_call() const {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        came_.notify_all();
+        return ++calls_;
+    }
+
+    mutable std::mutex mutex_;
+    mutable std::condition_variable came_;
+    mutable int calls_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("while a source waits for what it has under way, another call asks for what there is memory for by then") {
+    const auto source = std::make_shared<holding_source>(many_tensors(1000, 100));
+    const ztensor::reader file = ztensor::reader::from_source(source).value();
+    source->holds = true;
+    REQUIRE(load(file, 1000, 100));
+    CHECK(source->another_came);
 }
 
 namespace {

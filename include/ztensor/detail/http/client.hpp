@@ -76,6 +76,43 @@ private:
     curl_slist* first_ = nullptr;
 };
 
+/// Where the bytes of a range go: into memory of several owners, one behind the other.
+class http_destination {
+public:
+    /// `to` is null for bytes that nobody wants.
+    void add(byte* to, uint64_t size) { parts_.push_back({to, (parts_.empty() ? 0 : parts_.back().end) + size}); }
+
+    /// So many bytes are there; what follows is counted from here on.
+    void advance(uint64_t bytes) noexcept { done_ += bytes; }
+
+    /// The bytes from `at` on, which there is room for.
+    void write(uint64_t at, const char* data, size_t size) const noexcept {
+        at += done_;
+        uint64_t begin = 0;
+        for (const part& each : parts_) {
+            if (at < each.end && size != 0) {
+                const auto count = static_cast<size_t>((std::min<uint64_t>)(each.end - at, size));
+                if (each.to != nullptr) {
+                    std::memcpy(each.to + (at - begin), data, count);
+                }
+                data += count;
+                size -= count;
+                at += count;
+            }
+            begin = each.end;
+        }
+    }
+
+private:
+    struct part {
+        byte* to;
+        uint64_t end; ///< counted from the begin of the first
+    };
+
+    vector<part> parts_;
+    uint64_t done_ = 0;
+};
+
 struct http_attempt;
 
 /// What the thread of a call waits on.
@@ -98,8 +135,8 @@ struct http_attempt {
     string user, password;
     const http_message* message = nullptr; ///< what is sent; null: a range is asked for
     http_range_request asked;
-    byte* to = nullptr; ///< room for the whole range
-    span<char> room;    ///< for an answer to a message, or the begin of one that tells of an error
+    const http_destination* to = nullptr; ///< room for the whole range
+    span<char> room;                      ///< for an answer to a message, or the begin of one that tells of an error
     bool is_pause = false;
     double not_before = 0;
     double deadline = 0; ///< 0: http_settings::deadline_ms after it gets its turn
@@ -160,7 +197,7 @@ private:
             problem = http_problem::body_too_long;
             return false;
         }
-        std::memcpy(to + received, data, size);
+        to->write(received, data, size);
         received += size;
         return true;
     }

@@ -34,7 +34,7 @@ struct http_progress {
     const http_message* message = nullptr; ///< null: a range is read
     uint64_t begin = 0;                    ///< of what is still to come
     uint64_t end = 0;                      ///< of a suffix that no response has placed yet, how many bytes
-    byte* to = nullptr;
+    http_destination to;
     bool is_suffix = false;
     bool may_be_short = false;
     optional<uint64_t> total; ///< of the file, as soon as it is known
@@ -50,7 +50,7 @@ struct http_progress {
     unsigned tries = 0;
     unsigned corrections = 0; ///< by the store
 
-    struct http_open_request* of = nullptr;
+    vector<struct http_open_request*> of; ///< which have their bytes from it
     optional<error> failure;
     bool is_refused = false; ///< the server does not take this kind of range
 };
@@ -75,6 +75,7 @@ struct http_open_request {
     size_t under_way = 0;
     optional<error> failure;
 
+    [[nodiscard]] byte* place() const noexcept { return given.destination.data() + (next - given.offset); }
     [[nodiscard]] bool is_issued() const noexcept { return failure || next == end; }
 };
 
@@ -106,7 +107,8 @@ public:
     void cancel(const http_open_request& request, const vector<std::unique_ptr<http_piece>>& pieces) noexcept {
         client_.cancel(inbox_, [&](const http_attempt& attempt) {
             return std::any_of(pieces.begin(), pieces.end(), [&](const std::unique_ptr<http_piece>& each) {
-                return &each->attempt == &attempt && each->of == &request;
+                return &each->attempt == &attempt &&
+                       std::find(each->of.begin(), each->of.end(), &request) != each->of.end();
             });
         });
     }

@@ -7,6 +7,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/http/messages.hpp>
 #include <ztensor/result.hpp>
 
 #include <algorithm>
@@ -16,53 +17,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- characters
-
-[[nodiscard]] constexpr bool is_ascii_lower(char c) noexcept {
-    return c >= 'a' && c <= 'z';
-}
-[[nodiscard]] constexpr bool is_ascii_digit(char c) noexcept {
-    return c >= '0' && c <= '9';
-}
-[[nodiscard]] constexpr bool is_ascii_alphanumeric(char c) noexcept {
-    return is_ascii_lower(c) || (c >= 'A' && c <= 'Z') || is_ascii_digit(c);
-}
-[[nodiscard]] inline bool is_ascii_control(char c) noexcept {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-}
-/// The unreserved characters of RFC 3986, which stand for themselves in every part of a URL.
-[[nodiscard]] constexpr bool is_url_unreserved(char c) noexcept {
-    return is_ascii_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
-}
-/// True if `text` is not empty and holds only letters, digits and characters of `others`.
-[[nodiscard]] inline bool is_made_of(string_view text, string_view others) noexcept {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-        return is_ascii_alphanumeric(c) || others.find(c) != string_view::npos;
-    });
-}
-
 // -- URLs
-
-inline void append_percent_encoded(string& out, char c, bool keeps_slash) {
-    constexpr char digits[] = "0123456789ABCDEF"; // S3 signs upper-case digits
-    if (is_url_unreserved(c) || (keeps_slash && c == '/')) {
-        out += c;
-        return;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
-}
-
-/// `text` as a part of a URL: every byte that is not unreserved becomes %XX. '/' stays if it separates segments.
-[[nodiscard]] inline string percent_encoded(string_view text, bool keeps_slash) {
-    string out;
-    for (const char c : text) {
-        append_percent_encoded(out, c, keeps_slash);
-    }
-    return out;
-}
 
 /// The parts of a URL. The fragment is dropped.
 struct url_parts {

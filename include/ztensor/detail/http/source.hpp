@@ -59,61 +59,7 @@ public:
         });
     }
 
-    void read_many(read_requests& requests) const override {
-        vector<std::unique_ptr<http_piece>> pieces; // of which those that are free are kept
-        vector<std::unique_ptr<http_open_request>> open;
-        http_call call(*transfers_.client());
-        const auto settle = [&](http_open_request& request) {
-            if (!request.is_issued() || request.under_way != 0) {
-                return;
-            }
-            const auto place =
-                std::find_if(open.begin(), open.end(), [&](const auto& each) { return each.get() == &request; });
-            const std::unique_ptr<http_open_request> ended = std::move(*place);
-            open.erase(place);
-            requests.complete(ended->given, ended->failure
-                                                ? result<void>(std::move(*ended->failure).in_file(transfers_.path()))
-                                                : result<void>());
-        };
-        for (;;) {
-            while (call.under_way() < settings().requests_in_flight) {
-                if (open.empty() || open.back()->is_issued()) {
-                    const optional<read_request> given = requests.next();
-                    if (!given) {
-                        break;
-                    }
-                    if (const result<bool> is_whole = guard_memory([&] { return begin_request(*given, open); });
-                        !is_whole || *is_whole) {
-                        requests.complete(*given, is_whole ? result<void>()
-                                                           : error(is_whole.error()).in_file(transfers_.path()));
-                    }
-                    continue;
-                }
-                http_open_request& request = *open.back();
-                if (result<void> issued = guard_memory([&] { return issue(request, pieces, call); }); !issued) {
-                    request.failure = std::move(issued).error();
-                    call.cancel(request, pieces);
-                    settle(request);
-                }
-            }
-            if (call.under_way() == 0) {
-                return;
-            }
-            http_piece& piece = call.wait(pieces);
-            const result<http_step> step =
-                guard_memory([&]() -> result<http_step> { return transfers_.advance(piece, call); });
-            if (step && *step == http_step::goes_on) {
-                continue;
-            }
-            http_open_request& request = *std::exchange(piece.of, nullptr);
-            --request.under_way;
-            if ((!step || *step == http_step::failed) && !request.failure) {
-                request.failure = !step ? step.error() : *std::move(piece.failure);
-                call.cancel(request, pieces);
-            }
-            settle(request);
-        }
-    }
+    void read_many(read_requests& requests) const override { reading(*this, requests).run(); }
 
     [[nodiscard]] read_preferences preferences() const noexcept override {
         read_preferences wanted;
@@ -121,12 +67,17 @@ public:
         wanted.gap_bytes = settings().gap_bytes;
         wanted.requests_in_flight = settings().requests_in_flight;
         wanted.requests_per_call = settings().requests_in_flight;
+        wanted.joins_requests = true;
         return wanted;
     }
 
     ZTENSOR_COLD result<std::shared_ptr<const byte_source>> open_shard(string_view name,
                                                                        string_view digest) const override {
         return guard_memory([&] { return find_shard(name, digest); });
+    }
+
+    ZTENSOR_COLD result<std::shared_ptr<const byte_source>> open_beside(string_view path) const override {
+        return guard_memory([&] { return find_beside(percent_encoded(path, true), settings().suffix_bytes); });
     }
 
 private:
@@ -145,10 +96,10 @@ private:
         http_piece& tail = *ends[1];
         head.end = head_bytes;
         head.may_be_short = true;
-        head.to = head_.data();
+        head.to.add(head_.data(), head_bytes);
         tail.end = suffix_bytes;
         tail.is_suffix = true;
-        tail.to = tail_.data();
+        tail.to.add(tail_.data(), suffix_bytes);
         const span<const std::unique_ptr<http_piece>> both(ends, 2);
         {
             http_call call(*transfers_.client());
@@ -187,7 +138,7 @@ private:
         tail.reset();
         tail.begin = size_ - count;
         tail.end = size_;
-        tail.to = tail_.data();
+        tail.to.add(tail_.data(), count);
         tail.total = size_;
         tail.tag = head.tag;
         tail.tag_host = head.tag_host;
@@ -210,54 +161,180 @@ private:
 
     // -- requests
 
-    /// Copies what is remembered of both ends, and makes an open request of the rest, if there is any. True if there is
-    /// none. Errors: out_of_bounds.
-    result<bool> begin_request(const read_request& given, vector<std::unique_ptr<http_open_request>>& open) const {
-        uint64_t begin = given.offset, end = begin + given.destination.size();
-        ZTENSOR_TRY(check_range(begin, given.destination.size(), size_));
-        byte* const to = given.destination.data();
-        if (begin < head_.size() && begin < end) {
-            const size_t count = smaller_size(head_.size() - begin, end - begin);
-            std::copy_n(head_.data() + begin, count, to);
-            begin += count;
-        }
-        if (end > tail_begin_ && begin < end) {
-            const uint64_t from = (std::max)(begin, tail_begin_);
-            std::copy_n(tail_.data() + (from - tail_begin_), static_cast<size_t>(end - from),
-                        to + (from - given.offset));
-            end = from;
-        }
-        if (begin < end) {
-            auto made = std::make_unique<http_open_request>();
-            made->given = given;
-            made->next = begin;
-            made->end = end;
-            open.push_back(std::move(made));
-        }
-        return begin == end;
-    }
+    /// One call of read_many(). A request of the caller's that is large is read in several pieces, and small ones that
+    /// follow each other are read in one.
+    class reading {
+    public:
+        reading(const http_file& file, read_requests& requests)
+            : file_(file), requests_(requests), call_(*file.transfers_.client()) {}
 
-    /// Begins the next piece of a request.
-    result<void> issue(http_open_request& request, vector<std::unique_ptr<http_piece>>& pieces, http_call& call) const {
-        auto place = std::find_if(pieces.begin(), pieces.end(), [](const auto& each) { return each->of == nullptr; });
-        if (place == pieces.end()) {
-            pieces.push_back(std::make_unique<http_piece>());
-            place = pieces.end() - 1;
+        void run() {
+            for (;;) {
+                while (call_.under_way() < file_.settings().requests_in_flight && issue_next()) {
+                }
+                if (call_.under_way() == 0) {
+                    return;
+                }
+                take_one();
+            }
         }
-        http_piece& piece = **place;
-        piece.reset();
-        piece.begin = request.next;
-        piece.end = request.next + smaller_size(request.end - request.next, settings().request_bytes);
-        piece.to = request.given.destination.data() + (request.next - request.given.offset);
-        piece.total = size_;
-        piece.tag = tag_;
-        piece.tag_host = tag_host_;
-        ZTENSOR_TRY(transfers_.start(piece, call));
-        piece.of = &request;
-        ++request.under_way;
-        request.next = piece.end;
-        return {};
-    }
+
+    private:
+        /// Begins one more piece. False if nothing is wanted.
+        bool issue_next() {
+            while (may_join_more()) {
+                const optional<read_request> given = requests_.next();
+                if (!given) {
+                    break;
+                }
+                const result<bool> is_whole = guard_memory([&] { return begin(*given); });
+                if (!is_whole || *is_whole) {
+                    requests_.complete(*given, is_whole ? result<void>() : in_file(is_whole.error()));
+                }
+            }
+            if (waiting_.empty()) {
+                return false;
+            }
+            if (result<void> issued = guard_memory([&] { return issue(); }); !issued) {
+                fail_request(*waiting_.front(), issued.error());
+            }
+            return true;
+        }
+
+        /// The next piece has room for more requests, if they follow those that are waiting.
+        [[nodiscard]] bool may_join_more() const noexcept {
+            return waiting_.empty() ||
+                   (waiting_.back()->end - waiting_.front()->next < file_.settings().request_bytes &&
+                    std::adjacent_find(waiting_.begin(), waiting_.end(), [&](const auto* one, const auto* next) {
+                        return !follows(one->end, *next);
+                    }) == waiting_.end());
+        }
+        [[nodiscard]] bool follows(uint64_t end, const http_open_request& next) const noexcept {
+            return next.next >= end && next.next - end <= file_.settings().gap_bytes;
+        }
+
+        /// Copies what is remembered of both ends, and makes an open request of the rest, if there is any. True if
+        /// there is none. Errors: out_of_bounds.
+        result<bool> begin(const read_request& given) {
+            uint64_t begin = given.offset, end = begin + given.destination.size();
+            ZTENSOR_TRY(check_range(begin, given.destination.size(), file_.size_));
+            byte* const to = given.destination.data();
+            const vector<byte>& head = file_.head_;
+            if (begin < head.size() && begin < end) {
+                const size_t count = smaller_size(head.size() - begin, end - begin);
+                std::copy_n(head.data() + begin, count, to);
+                begin += count;
+            }
+            if (end > file_.tail_begin_ && begin < end) {
+                const uint64_t from = (std::max)(begin, file_.tail_begin_);
+                std::copy_n(file_.tail_.data() + (from - file_.tail_begin_), static_cast<size_t>(end - from),
+                            to + (from - given.offset));
+                end = from;
+            }
+            if (begin < end) {
+                auto made = std::make_unique<http_open_request>();
+                made->given = given;
+                made->next = begin;
+                made->end = end;
+                waiting_.reserve(waiting_.size() + 1);
+                open_.push_back(std::move(made));
+                waiting_.push_back(open_.back().get());
+            }
+            return begin == end;
+        }
+
+        /// Begins the next piece of the first request that waits, and of those that follow it.
+        result<void> issue() {
+            const http_settings& settings = file_.settings();
+            http_piece& piece = free_piece();
+            http_open_request& first = *waiting_.front();
+            piece.begin = first.next;
+            piece.end = first.next + smaller_size(first.end - first.next, settings.request_bytes);
+            piece.to.add(first.place(), piece.end - piece.begin);
+            vector<http_open_request*> of = {&first};
+            for (size_t i = 1; i < waiting_.size() && piece.end == waiting_[i - 1]->end; ++i) {
+                http_open_request& next = *waiting_[i];
+                if (!follows(piece.end, next) || next.end - piece.begin > settings.request_bytes) {
+                    break;
+                }
+                piece.to.add(nullptr, next.next - piece.end);
+                piece.to.add(next.place(), next.end - next.next);
+                piece.end = next.end;
+                of.push_back(&next);
+            }
+            piece.total = file_.size_;
+            piece.tag = file_.tag_;
+            piece.tag_host = file_.tag_host_;
+            ZTENSOR_TRY(file_.transfers_.start(piece, call_));
+            piece.of = std::move(of);
+            for (http_open_request* const each : piece.of) {
+                ++each->under_way;
+                each->next = (std::min)(each->end, piece.end);
+            }
+            waiting_.erase(waiting_.begin(), std::find_if(waiting_.begin(), waiting_.end(),
+                                                          [](const auto* each) { return !each->is_issued(); }));
+            return {};
+        }
+
+        [[nodiscard]] http_piece& free_piece() {
+            auto place =
+                std::find_if(pieces_.begin(), pieces_.end(), [](const auto& each) { return each->of.empty(); });
+            if (place == pieces_.end()) {
+                pieces_.push_back(std::make_unique<http_piece>());
+                place = pieces_.end() - 1;
+            }
+            (*place)->reset();
+            return **place;
+        }
+
+        void take_one() {
+            http_piece& piece = call_.wait(pieces_);
+            const result<http_step> step =
+                guard_memory([&]() -> result<http_step> { return file_.transfers_.advance(piece, call_); });
+            if (step && *step == http_step::goes_on) {
+                return;
+            }
+            const vector<http_open_request*> of = std::exchange(piece.of, {});
+            for (http_open_request* const each : of) {
+                --each->under_way;
+                if (!step || *step == http_step::failed) {
+                    fail_request(*each, step ? *piece.failure : step.error());
+                } else {
+                    complete_if_done(*each);
+                }
+            }
+        }
+
+        /// Ends what else of it is under way.
+        void fail_request(http_open_request& request, const error& why) {
+            if (!request.failure) {
+                request.failure = why;
+                waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), &request), waiting_.end());
+                call_.cancel(request, pieces_);
+            }
+            complete_if_done(request);
+        }
+
+        void complete_if_done(http_open_request& request) {
+            if (!request.is_issued() || request.under_way != 0) {
+                return;
+            }
+            const auto place =
+                std::find_if(open_.begin(), open_.end(), [&](const auto& each) { return each.get() == &request; });
+            const std::unique_ptr<http_open_request> ended = std::move(*place);
+            open_.erase(place);
+            requests_.complete(ended->given, ended->failure ? in_file(*ended->failure) : result<void>());
+        }
+
+        [[nodiscard]] error in_file(error why) const { return std::move(why).in_file(file_.transfers_.path()); }
+
+        const http_file& file_;
+        read_requests& requests_;
+        vector<std::unique_ptr<http_piece>> pieces_; ///< of which those that are free are kept
+        vector<std::unique_ptr<http_open_request>> open_;
+        vector<http_open_request*> waiting_; ///< of these, those of which bytes are not under way, in order
+        http_call call_;
+    };
 
     // -- shards
 
@@ -274,7 +351,7 @@ private:
                 return std::shared_ptr<const byte_source>();
             }
             ZTENSOR_TRY_ASSIGN(http_url url, http_url::parse(text));
-            return open_shard_at(std::move(url));
+            return open_file_at(std::move(url), shard_suffix_bytes);
         }
         string stem = home->path().substr(home->path().rfind('/') + 1);
         constexpr string_view ending = ".zt";
@@ -282,14 +359,11 @@ private:
             equals_ignoring_case(string_view(stem).substr(stem.size() - ending.size()), ending)) {
             stem.resize(stem.size() - ending.size());
         }
-        const string& text = home->text();
-        const string query = settings().keeps_query ? text.substr((std::min)(text.find('?'), text.size())) : string();
         string blob = "blobs/" + string(digest);
         std::replace(blob.begin(), blob.end(), ':', '/');
         optional<error> refused;
         for (const string& each : {stem + "-" + string(name) + ".zt", blob}) {
-            ZTENSOR_TRY_ASSIGN(http_url url, home->resolve("./" + each + query));
-            result<std::shared_ptr<const byte_source>> found = open_shard_at(std::move(url));
+            result<std::shared_ptr<const byte_source>> found = find_beside(each, shard_suffix_bytes);
             if (!found && found.error().os_error() == std::errc::permission_denied) {
                 refused =
                     std::move(found).error(); // so S3 answers for what is not there to who may not list the bucket
@@ -303,14 +377,23 @@ private:
                        : std::shared_ptr<const byte_source>();
     }
 
+    /// With the query of this file's URL only where that was asked for: a signature is of one file.
+    result<std::shared_ptr<const byte_source>> find_beside(const string& encoded, size_t suffix_bytes) const {
+        const std::shared_ptr<const http_url> home = transfers_.home();
+        const string& text = home->text();
+        const string query = settings().keeps_query ? text.substr((std::min)(text.find('?'), text.size())) : string();
+        ZTENSOR_TRY_ASSIGN(http_url url, home->resolve("./" + encoded + query));
+        return open_file_at(std::move(url), suffix_bytes);
+    }
+
     /// Null where there is nothing. It shares the connections of this file.
-    result<std::shared_ptr<const byte_source>> open_shard_at(http_url url) const {
-        auto shard = std::make_shared<http_file>(transfers_.client(), transfers_.settings(), std::move(url));
-        result<void> opened = shard->open((std::min)(settings().suffix_bytes, shard_suffix_bytes));
+    result<std::shared_ptr<const byte_source>> open_file_at(http_url url, size_t suffix_bytes) const {
+        auto found = std::make_shared<http_file>(transfers_.client(), transfers_.settings(), std::move(url));
+        result<void> opened = found->open((std::min)(settings().suffix_bytes, suffix_bytes));
         if (!opened && opened.error().code() == errc::file_not_found) {
             return std::shared_ptr<const byte_source>();
         }
-        return opened ? result<std::shared_ptr<const byte_source>>(std::move(shard)) : std::move(opened).error();
+        return opened ? result<std::shared_ptr<const byte_source>>(std::move(found)) : std::move(opened).error();
     }
 
     http_transfers transfers_;

@@ -105,7 +105,7 @@ private:
         }
         attempt.message = piece.message;
         attempt.asked = {piece.begin, piece.end, piece.is_suffix, piece.may_be_short, piece.total, piece.tag};
-        attempt.to = piece.to;
+        attempt.to = &piece.to;
         attempt.is_pause = false;
         attempt.not_before = 0;
         http_fields fields;
@@ -160,7 +160,7 @@ private:
         const http_content_range& range = *attempt.head.range();
         piece.begin = range.begin + attempt.received;
         piece.end = range.end;
-        piece.to += attempt.received;
+        piece.to.advance(attempt.received);
         piece.is_suffix = piece.may_be_short = false;
         piece.total = range.total;
         if (piece.tag.empty()) {

@@ -321,12 +321,10 @@ ZTENSOR_COLD inline opened_result finish_set(std::shared_ptr<joined_files> set, 
     return problems.empty() ? opened_result(std::move(set)) : set_problems(problems);
 }
 
-/// A file that an index names, or that lies in a folder.
-ZTENSOR_COLD inline result<reader> open_member(const beneath_folder& folder, const native_path& name,
-                                               const read_options& options) {
-    const native_path path = joined_path(folder.path(), name);
-    result<std::shared_ptr<const byte_source>> source = open_sibling(folder, name, options);
-    return source ? open_any(*std::move(source), path, options) : std::move(source).error().in_file(path_text(path));
+/// A file of several.
+ZTENSOR_COLD inline result<reader> open_member(result<std::shared_ptr<const byte_source>> source,
+                                               const native_path& path, const read_options& options) {
+    return source ? open_one({*std::move(source), path, options}) : std::move(source).error().in_file(path_text(path));
 }
 
 /// What the index says, against what is there. All shards are open.
@@ -354,28 +352,25 @@ ZTENSOR_COLD inline void check_index(const shard_index& index, const joined_file
     }
 }
 
-/// The files that an index in the folder names.
-ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const beneath_folder& folder,
+/// The files that an index names.
+ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const files_beside& beside,
                                                const read_options& options) {
     ZTENSOR_TRY_ASSIGN(const shard_index index, read_shard_index(source, options));
     auto set = std::make_shared<joined_files>();
     problem_list problems;
-    for (const string& each : index.files) {
-        take_file(open_member(folder, file_path(each).native(), options), *set, problems);
+    vector<result<reader>> opened(index.files.size(), reader());
+    for_each_in_parallel(opened.size(), beside.are_far() ? files_opened_at_once : 1, [&](size_t i) {
+        const native_path name = file_path(index.files[i]).native();
+        opened[i] = open_member(beside.open(name, options), beside.path_of(name), options);
+    });
+    for (result<reader>& each : opened) {
+        take_file(std::move(each), *set, problems);
     }
     if (problems.empty()) { // else what it says can't be held against all of them
         join(*set, problems);
         check_index(index, *set, problems);
     }
     return finish_set(std::move(set), problems);
-}
-
-/// An index that the caller named.
-ZTENSOR_COLD inline opened_result open_index(const native_path& path, const read_options& options) {
-    ZTENSOR_TRY_ASSIGN(const std::shared_ptr<const byte_source> source,
-                       open_source(file_path(path), read_options().mode(io_mode::positional)));
-    const result<beneath_folder> folder = folder_beside(*source, path, options);
-    return folder ? open_indexed(*source, *folder, options) : folder.error();
 }
 
 /// The file is called as a further part of a GGUF model whose first one is open, which has opened all.
@@ -395,8 +390,8 @@ ZTENSOR_COLD inline opened_result open_index(const native_path& path, const read
 
 ZTENSOR_COLD inline result<reader> open_one_of_many(const native_path& path, const read_options& options) {
     result<file> opened = file::open(path);
-    auto source = opened ? source_of_sibling(*std::move(opened), options, path) : std::move(opened).error();
-    return source ? open_any(*std::move(source), path, options) : std::move(source).error().in_file(path_text(path));
+    return open_member(opened ? source_of_sibling(*std::move(opened), options, path) : std::move(opened).error(), path,
+                       options);
 }
 
 /// Files that the caller named.
@@ -465,18 +460,20 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
             return ends_with_ignoring_case(name, ".index.json") || has_ending(name, tensor_endings);
         });
     }
-    ZTENSOR_TRY_ASSIGN(const beneath_folder folder, beneath_folder::of(path, options.follows_links()));
+    ZTENSOR_TRY_ASSIGN(beneath_folder folder, beneath_folder::of(path, options.follows_links()));
+    const files_beside in_it(std::move(folder));
     if (!indices.empty()) {
-        const auto index = open_sibling(folder, indices[0], read_options(options).mode(io_mode::positional));
-        opened_result set = index ? open_indexed(**index, folder, options) : index.error();
+        const auto index = in_it.open(indices[0], read_options(options).mode(io_mode::positional));
+        opened_result set = index ? open_indexed(**index, in_it, options) : index.error();
         return set ? std::move(set) : of_file(std::move(set).error(), joined_path(path, indices[0]));
     }
     ZTENSOR_TRY(check_parts(files));
     auto set = std::make_shared<joined_files>();
     problem_list problems;
     for (const native_path& each : files) {
-        if (!is_opened_part(*set, joined_path(folder.path(), each))) {
-            take_file(open_member(folder, each, options), *set, problems);
+        const native_path member = in_it.path_of(each);
+        if (!is_opened_part(*set, member)) {
+            take_file(open_member(in_it.open(each, options), member, options), *set, problems);
         }
     }
     join(*set, problems);
@@ -485,16 +482,20 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
     return has_twins ? several_models(files, joined.error()) : std::move(joined);
 }
 
-/// What a folder or an index leads to.
 [[nodiscard]] ZTENSOR_COLD inline bool is_folder(const native_path& path) noexcept {
     const auto [found, unknown] = operating_system_for_reading().status(path);
     return !unknown && found.kind == file_kind::other;
 }
 
-ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_folder_or_index(const native_path& path, const read_options& options) {
-    opened_result opened = is_folder(path) ? open_directory(path, options) : open_index(path, options);
+/// What several files became; `path` is what they were opened by.
+[[nodiscard]] ZTENSOR_COLD inline result<reader> reader_of_many(opened_result opened, const native_path& path) {
     return opened ? reader_access::make(*std::move(opened), path_text(path))
                   : result<reader>(of_file(std::move(opened).error(), path));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_index(const foreign_file& index) {
+    const result<files_beside> beside = files_beside::of(index.source, index.path, index.options);
+    return reader_of_many(beside ? open_indexed(*index.source, *beside, index.options) : beside.error(), index.path);
 }
 
 } // namespace detail
@@ -502,10 +503,12 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_folder_or_index(const native_pat
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const read_options& options) {
     return detail::guard_memory([&]() -> result<reader> {
         const detail::native_path native = path.native();
-        if (detail::is_folder(native) || detail::ends_with_ignoring_case(detail::path_text(native), ".json")) {
-            return detail::open_folder_or_index(native, options);
+        if (detail::is_folder(native)) {
+            return detail::reader_of_many(detail::open_directory(native, options), native);
         }
-        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));
+        const bool is_index = detail::ends_with_ignoring_case(detail::path_text(native), ".json");
+        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source,
+                           detail::open_source(path, is_index ? read_options().mode(io_mode::positional) : options));
         return open_any(std::move(source), path, options);
     });
 }

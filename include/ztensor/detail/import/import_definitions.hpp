@@ -157,7 +157,7 @@ ZTENSOR_COLD inline result<foreign_kind_id> sniff(const foreign_file& file) {
     return is_hdf5 ? foreign_kind_id::hdf5 : kind;
 }
 
-ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_one(const foreign_file& file) {
     ZTENSOR_TRY_ASSIGN(const foreign_kind_id kind, sniff(file));
     if (kind == foreign_kind_id::none) {
         return reader_maker::open(file); // which names what can't be imported
@@ -174,7 +174,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_s
         return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
     }
     return detail::guard_memory([&] {
-        return detail::open_any({detail::with_read_ahead(std::move(source), options), name.native(), options});
+        const detail::foreign_file file = {detail::with_read_ahead(std::move(source), options), name.native(), options};
+        const bool is_index = detail::ends_with_ignoring_case(detail::path_text(file.path), ".json");
+        return is_index ? detail::open_index(file) : detail::open_one(file);
     });
 }
 

@@ -291,6 +291,16 @@ struct reader_maker {
     }
 };
 
+// -- opening
+//
+// What open_any() does once it has a source.
+
+/// One file, of any format.
+[[nodiscard]] result<reader> open_one(const foreign_file& file);
+
+/// The files that an index names, which lie beside it.
+[[nodiscard]] result<reader> open_index(const foreign_file& index);
+
 // -- importers
 //
 // The importers that the compiled library has sources of their own for, each of which needs as much of the compiler's

@@ -341,6 +341,49 @@ ZTENSOR_COLD inline result<imported> finish_import(container_kind kind, foreign_
 
 // -- sibling files
 
+/// The files beside one, by paths that it gives: those that its source brings, or else those in its folder.
+class files_beside {
+public:
+    /// Of a file that was opened as `source`, by the path that the caller gave. Errors: io_error.
+    ZTENSOR_COLD static result<files_beside> of(std::shared_ptr<const byte_source> source, const native_path& path,
+                                                const read_options& options) {
+        result<beneath_folder> folder = folder_beside(*source, path, options);
+        if (!folder && !takes_time(*source)) { // else it may have no folder
+            return std::move(folder).error();
+        }
+        files_beside found(directory_of(path));
+        found.source_ = std::move(source);
+        found.folder_ = folder ? optional<beneath_folder>(*std::move(folder)) : std::nullopt;
+        return found;
+    }
+    /// Of a folder.
+    explicit files_beside(beneath_folder folder) : path_(folder.path()), folder_(std::move(folder)) {}
+
+    /// Opening one takes trips to a server.
+    [[nodiscard]] bool are_far() const noexcept { return !folder_; }
+    [[nodiscard]] native_path path_of(const native_path& name) const { return joined_path(path_, name); }
+
+    /// The file of that relative path. Errors: file_not_found; those of open_sibling(), and what the source says.
+    ZTENSOR_COLD result<std::shared_ptr<const byte_source>> open(const native_path& name,
+                                                                 const read_options& options) const {
+        if (source_ != nullptr) {
+            ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> brought, source_->open_beside(path_text(name)));
+            if (brought != nullptr) {
+                return with_read_ahead(std::move(brought), options);
+            }
+        }
+        return folder_ ? open_sibling(*folder_, name, options)
+                       : fail(errc::file_not_found, "there is no such file beside it");
+    }
+
+private:
+    explicit files_beside(native_path path) : path_(std::move(path)) {}
+
+    native_path path_;
+    std::shared_ptr<const byte_source> source_;
+    optional<beneath_folder> folder_;
+};
+
 /// Files that a file says its data lies in. They must lie in its own folder, or below it, whatever the file says: see
 /// detail/os/directory.hpp.
 class sibling_files {
@@ -380,16 +423,16 @@ private:
         if (!is_path_below(location)) {
             return fail(errc::name_invalid, "it is no plain path below the file's folder");
         }
-        if (!folder_) {
-            ZTENSOR_TRY_ASSIGN(beneath_folder folder, folder_beside(*file_.source, file_.path, file_.options));
-            folder_ = std::move(folder);
+        if (!files_) {
+            ZTENSOR_TRY_ASSIGN(files_beside files, files_beside::of(file_.source, file_.path, file_.options));
+            files_ = std::move(files);
         }
-        return open_sibling(*folder_, file_path(location).native(), file_.options);
+        return files_->open(file_path(location).native(), file_.options);
     }
 
     const foreign_file& file_;
     assembled_source& all_;
-    optional<beneath_folder> folder_; ///< once somebody asked
+    optional<files_beside> files_; ///< once somebody asked
     std::map<string, sibling> known_;
 };
 

@@ -68,7 +68,7 @@ private:
     announced_pieces pieces_;
     size_t under_way_ = 0; ///< pieces
     size_t readers_ = 0;
-    size_t calls_ = 0; ///< of read_many(), under way or asked for
+    size_t calls_ = 0; ///< of read_many(), asked for or under way, but for those that found nothing more to ask for
     bool has_begun_ = false;
     bool is_cancelled_ = false;
     os_mutex spawning_;
@@ -118,6 +118,9 @@ public:
     void evict(uint64_t offset, uint64_t length) const noexcept override { from_->evict(offset, length); }
     result<std::shared_ptr<const byte_source>> open_shard(string_view name, string_view digest) const override {
         return from_->open_shard(name, digest);
+    }
+    result<std::shared_ptr<const byte_source>> open_beside(string_view path) const override {
+        return from_->open_beside(path);
     }
 
 private:
@@ -171,22 +174,25 @@ class announcement::call final : public read_requests {
 public:
     explicit call(announcement& of) noexcept : of_(of) {}
 
-    /// Afterwards. What the source left incomplete its readers ask for themselves, unless it threw.
-    void end(const std::exception_ptr& thrown) noexcept {
+    /// Afterwards: whether another call is worth while, which then counts in the place of this one. What the source
+    /// left incomplete its readers ask for themselves, unless it threw.
+    [[nodiscard]] bool end(const std::exception_ptr& thrown) noexcept {
         const os_lock lock(of_.source_.mutex_);
         for (announced_piece* const left : mine_) {
             of_.abandon(*left, thrown);
         }
+        of_.is_cancelled_ = of_.is_cancelled_ || !asked_; // and would not ask the next time
+        const bool goes_on = took_any_ && of_.next_queued() != nullptr;
+        count(goes_on);
+        return goes_on;
     }
-
-    [[nodiscard]] bool took_any() const noexcept { return took_any_; }
-    [[nodiscard]] bool asked() const noexcept { return asked_; }
 
     optional<read_request> next() override {
         of_.source_.end_if_forked();
         const os_lock lock(of_.source_.mutex_);
         asked_ = true;
         announced_piece* const piece = of_.next_queued();
+        count(piece != nullptr);
         if (piece == nullptr) {
             return std::nullopt;
         }
@@ -212,8 +218,16 @@ public:
     }
 
 private:
+    /// A call that waits for what it has under way does not ask for what can be begun meanwhile: others may.
+    void count(bool asks) noexcept {
+        of_.calls_ -= counts_ ? 1 : 0;
+        of_.calls_ += asks ? 1 : 0;
+        counts_ = asks;
+    }
+
     announcement& of_;
     vector<announced_piece*> mine_; ///< under way
+    bool counts_ = true;            ///< among calls_
     bool asked_ = false;
     bool took_any_ = false;
 };
@@ -394,11 +408,7 @@ ZTENSOR_COLD inline void announcement::fetch() noexcept {
         first_exception failure;
         auto read = [&] { source_.from_->read_many(requests); };
         failure.guard(read);
-        requests.end(failure.kept());
-        const os_lock lock(source_.mutex_);
-        is_cancelled_ = is_cancelled_ || !requests.asked(); // and would not ask the next time
-        goes_on = requests.took_any() && next_queued() != nullptr;
-        calls_ -= goes_on ? 0 : 1;
+        goes_on = requests.end(failure.kept());
     }
 }
 
@@ -513,9 +523,17 @@ public:
             to->add(offset, length);
         }
     }
-    /// To be read as a whole into exactly this memory.
+    /// To be read as a whole into exactly this memory. What is much less than a request comes with its neighbours, or a
+    /// request for each would wait longer than it reads: by itself where the source joins them, else by a copy.
     void add(const byte_source& source, uint64_t offset, span<byte> destination) {
-        if (announcement* const to = find(source, offset, destination.size())) {
+        announcement* const to = find(source, offset, destination.size());
+        if (to == nullptr) {
+            return;
+        }
+        const read_preferences best = to->source().preferences();
+        if (!best.joins_requests && destination.size() < best.request_bytes / 2) {
+            to->add(offset, destination.size());
+        } else {
             to->add(offset, destination);
         }
     }

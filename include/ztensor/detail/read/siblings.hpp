@@ -243,6 +243,9 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
                   : std::move(opened).error();
 }
 
+/// So many files are opened at once where opening one takes trips to a server.
+inline constexpr unsigned files_opened_at_once = 16;
+
 // -- shard digest
 //
 // The digests of whole shards. SPEC.md section 13.9.
@@ -326,13 +329,10 @@ public:
             ZTENSOR_TRY_ASSIGN(beneath_folder folder, folder_beside(*file_.source, root_, file_.options, os_));
             folder_ = std::move(folder);
         }
-        for (const shard_record& shard : file_.index.shards) {
-            std::shared_ptr<const byte_source> found;
-            if (folder_) {
-                found = find(shard);
-            } else if (root_.empty() && file_.options.shards() != shard_lookup::none) {
-                ZTENSOR_TRY_ASSIGN(found, brought(shard));
-            }
+        ZTENSOR_TRY_ASSIGN(const vector<std::shared_ptr<const byte_source>> brought, bring());
+        for (size_t i = 0; i < file_.index.shards.size(); ++i) {
+            const shard_record& shard = file_.index.shards[i];
+            std::shared_ptr<const byte_source> found = folder_ ? find(shard) : checked(brought[i], shard);
             if (found == nullptr) { // its place in the row stays empty
                 found = std::make_shared<absent_shard>(shard.size_bytes);
             }
@@ -399,16 +399,36 @@ private:
         return true;
     }
 
-    /// What the root's own source gives; null if it has none.
-    result<std::shared_ptr<const byte_source>> brought(const shard_record& shard) {
-        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> found,
-                           file_.source->open_shard(file_.index.text(shard.name), file_.index.text(shard.digest_text)));
-        string reason = "is not there";
-        if (found != nullptr && !may_be(*found, shard, reason)) {
-            note_missing(shard, reason);
-            found = nullptr;
+    /// What the root's own source gives for each shard, where it is asked; null if it has none. Errors: the first that
+    /// it says.
+    result<vector<std::shared_ptr<const byte_source>>> bring() const {
+        const auto& shards = file_.index.shards;
+        vector<std::shared_ptr<const byte_source>> found(shards.size());
+        if (!root_.empty() || file_.options.shards() == shard_lookup::none) {
+            return found;
         }
-        return found != nullptr ? with_read_ahead(std::move(found), file_.options) : found;
+        vector<result<void>> outcomes(shards.size());
+        for_each_in_parallel(shards.size(), takes_time(*file_.source) ? files_opened_at_once : 1, [&](size_t i) {
+            auto opened =
+                file_.source->open_shard(file_.index.text(shards[i].name), file_.index.text(shards[i].digest_text));
+            outcomes[i] = opened ? result<void>() : result<void>(opened.error());
+            found[i] = opened ? *std::move(opened) : nullptr;
+        });
+        for (result<void>& each : outcomes) {
+            ZTENSOR_TRY(std::move(each));
+        }
+        return found;
+    }
+
+    /// What was brought, if it may be the shard.
+    [[nodiscard]] std::shared_ptr<const byte_source> checked(std::shared_ptr<const byte_source> brought,
+                                                             const shard_record& shard) {
+        string reason;
+        if (brought != nullptr && !may_be(*brought, shard, reason)) {
+            note_missing(shard, reason);
+            return nullptr;
+        }
+        return brought != nullptr ? with_read_ahead(std::move(brought), file_.options) : brought;
     }
 
     /// Files of the folder of one size, of which those before `next` are hashed by one algorithm.
