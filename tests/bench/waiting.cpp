@@ -137,6 +137,7 @@ void compare_distant(std::size_t rounds) {
     std::printf("512 MiB from a source with 20 ms to each answer, 200 MB/s for each and 3 GB/s for all requests\n\n"
                 "| what | median, GB/s | rounds | requests\n| --- | ---: | --- | ---:\n");
     for (const layout& each : {layout{"one tensor", 1, false}, layout{"64 tensors", 64, false},
+                               layout{"256 tensors", 256, false}, layout{"512 tensors", 512, false},
                                layout{"8,192 tensors", 8192, false}, layout{"one tensor, zstd", 1, true}}) {
         const std::size_t floats = 512 * mib / sizeof(float) / each.count;
         ztensor::writer to = must(ztensor::writer::to_memory());
