@@ -347,7 +347,7 @@ TEST_CASE("Small neighbours are read by one request into all their places") {
         }
     }
     const site broken("status@rest=403", "neighbours.zt");
-    const auto refused = open_url(broken.url(), quick());
+    const auto refused = open_url(broken.url(), quick().suffix_bytes(65536));
     REQUIRE(refused);
     std::vector<float> first(floats), second(floats - 1);
     const auto loaded = ztensor::load_plan(*refused).add("0", first).add("1", second).run();
@@ -357,7 +357,7 @@ TEST_CASE("Small neighbours are read by one request into all their places") {
 TEST_CASE("read_many takes more whenever there is room") {
     const site from("delay@rest=0.01");
     const std::shared_ptr<const byte_source> source =
-        http_source::open(from.url(), quick().requests_in_flight(8)).value();
+        http_source::open(from.url(), quick().requests_in_flight(8).request_bytes(3000)).value();
     for (const std::size_t room : {std::size_t{3000}, std::size_t{15'000}, std::size_t{1'000'000}}) {
         CAPTURE(room);
         byte_vector read(site::content().size());
