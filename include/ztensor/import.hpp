@@ -73,10 +73,22 @@ inline result<reader> open_any(std::initializer_list<file_path> paths, const rea
     return detail::open_files({paths.begin(), paths.size()}, options);
 }
 /// The same of a source of the caller's making: memory, an archive, a network store. `name` stands for the path: its
-/// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. The shards
-/// of a .zt file are looked for beside that path, as of a file; those of a source whose requests take time are the ones
-/// that it brings itself. Errors: besides, invalid_argument for null.
+/// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. The
+/// shards of a .zt file are looked for beside that path, as of a file; those of a source whose requests take time are
+/// the ones that it brings itself. Errors: besides, invalid_argument for null.
 result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
+                        const read_options& options = {});
+
+/// What open_any() reads of one file of any format, with which another process opens it without reading: the header. It
+/// is opened for that, and all that is wrong with it is an error. Errors: as open_any() has them for a file.
+result<file_index> read_index(const file_path& path, const read_options& options = {});
+/// The same of a source of the caller's making, and what stands for its path.
+result<file_index> read_index(std::shared_ptr<const byte_source> source, const file_path& name,
+                              const read_options& options = {});
+/// Opens a file of any format of which the index is known, and checks it as open_any() does without reading it. Other
+/// files that hold a part of it, such as shards and an ONNX model's data, are opened and read as by open_any(). Errors:
+/// as reader::from_index() and open_any().
+result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name, const file_index& index,
                         const read_options& options = {});
 
 /// Writes the dense tensors of `from` as a safetensors file at `path`. Tensors stand in the order of that format's own

@@ -29,9 +29,36 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
 namespace detail {
+struct file_index_access;
 struct reader_access;
 struct reader_maker; // in import/
 } // namespace detail
+
+/// What opening reads of a file: both ends and the index of a .zt file, the header of a file of another format; and
+/// which file it is. With it another process opens the same file without reading: see reader::from_index(). A value;
+/// copies share their memory.
+class file_index {
+public:
+    /// From bytes that bytes() gave, in this process or in another one of any host. Errors: invalid_argument for any
+    /// other bytes.
+    static result<file_index> from_bytes(std::vector<std::byte> bytes);
+
+    /// All of it, to be sent to others. They are understood by the same version of the library.
+    [[nodiscard]] bytes_view bytes() const& noexcept { return *bytes_; }
+    bytes_view bytes() const&& = delete;
+    /// Length of the whole file in bytes.
+    [[nodiscard]] std::uint64_t file_bytes() const noexcept;
+    /// When the file's content last changed, in nanoseconds since 1970; 0 where that is not known, such as of memory.
+    [[nodiscard]] std::int64_t modified_nanoseconds() const noexcept;
+    /// Of the bytes that opening read, "crc32c:0x" and 8 digits.
+    [[nodiscard]] std::string digest() const;
+
+private:
+    friend struct detail::file_index_access;
+    explicit file_index(std::shared_ptr<const std::vector<std::byte>> bytes) noexcept : bytes_(std::move(bytes)) {}
+
+    std::shared_ptr<const std::vector<std::byte>> bytes_;
+};
 
 /// The answer of reader::verify(): how many components were found in which state, and the damaged ones.
 struct verification {
@@ -86,6 +113,19 @@ public:
     /// Opens a container of the caller's making: an archive, a database, a network store. Errors: invalid_argument for
     /// null; as open().
     static result<reader> from_source(std::shared_ptr<const byte_source> source, const read_options& options = {});
+
+    /// Opens a .zt file of which the index is known, such as from another process, and checks it as open() does, but
+    /// reads nothing of it: only what read_options::strict() looks at besides. The shards of a model are looked for as
+    /// by open(), which reads them. Errors: file_changed if the file has another size, or was modified at another time
+    /// where both are known; as open().
+    static result<reader> from_index(const file_path& path, const file_index& index, const read_options& options = {});
+    /// The same of a source of the caller's making. Errors: also invalid_argument for null.
+    static result<reader> from_index(std::shared_ptr<const byte_source> source, const file_index& index,
+                                     const read_options& options = {});
+    /// What opening this .zt file has read, of which 104 bytes at most are read again. Errors: invalid_argument for a
+    /// file of another format, of which read_index() gives it, and for many files, each of which has an index of its
+    /// own; out_of_memory; what the source says.
+    result<file_index> index() const;
 
     /// Several open readers as one, file by file. Errors: duplicate_key (a name in two files; all that is wrong is one
     /// error with a sentence for each), out_of_memory.
@@ -240,7 +280,8 @@ private:
     explicit reader(std::shared_ptr<const detail::opened_file> opened) noexcept : file_(std::move(opened)) {}
 
     static result<reader> open_from(std::shared_ptr<const byte_source> source, const read_options& options,
-                                    std::string path, const detail::native_path& root = {});
+                                    std::string path, const detail::native_path& root = {},
+                                    const file_index* known = nullptr);
     static result<reader> opened_as(std::shared_ptr<detail::opened_file> opened, result<void> valid);
 
     std::shared_ptr<const detail::opened_file> file_;
