@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Builds programs/mpi_ranks.cpp for one MPI library and runs it by 1, 2, 4 and 8 ranks: values, bytes that are read, and
+faults of one rank, after which all ranks must say the same and none may hang.
+
+usage: mpi_test.py openmpi|mpich WORK_FOLDER COMPILER FLAG...
+
+Status 77 with a line "SKIPPED: why" where that library is not installed.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parent / "programs" / "mpi_ranks.cpp"
+SIZES = (1, 2, 4, 8)
+DEADLINE_SECONDS = 120
+WARNINGS = "-O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror".split()
+
+
+class Mpi:
+    """One MPI library: how it compiles and starts programs."""
+
+    def __init__(self, name, folder):
+        self.name, self.folder = name, folder
+        self.wrapper, self.starter = (shutil.which(f"{program}.{name}") for program in ("mpicxx", "mpirun"))
+        self.program = folder / "mpi_ranks"
+
+    def is_here(self):
+        return self.wrapper is not None and self.starter is not None
+
+    def flags(self):
+        """Of the compiler, with the library's folders as those of a system."""
+        shown = subprocess.run([self.wrapper, "-show"], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
+        words = [word for word in shown.split()[1:] if "_cxx" not in word and "mpichcxx" not in word]
+        return [re.sub(r"^-I", "-isystem", word) for word in words]
+
+    def build(self, compiler, flags):
+        subprocess.run([compiler, *WARNINGS, str(SOURCE), "-o", str(self.program), *flags, *self.flags()], check=True)
+
+    def run(self, ranks, command, folder):
+        """Status and output of all ranks. A run that takes longer than the deadline has hung."""
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                           OMPI_MCA_mpi_yield_when_idle="1", MPIR_CVAR_POLLS_BEFORE_YIELD="1", HYDRA_LAUNCHER="fork")
+        words = ["--oversubscribe"] if self.name == "openmpi" else []
+        with subprocess.Popen([self.starter, *words, "-np", str(ranks), str(self.program), command, str(folder)],
+                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              universal_newlines=True, start_new_session=True) as started:
+            try:
+                output, _ = started.communicate(timeout=DEADLINE_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(started.pid, 9)
+                raise AssertionError(f"{command} by {ranks} ranks hung")
+        return started.returncode, output
+
+    def succeed(self, ranks, command, folder):
+        status, output = self.run(ranks, command, folder)
+        assert status == 0, f"{command} by {ranks} ranks: status {status}\n{output}"
+        return output
+
+
+def errors_of(output, ranks):
+    """What each rank said, in its order; all ranks said as much."""
+    said = {rank: [] for rank in range(ranks)}
+    for rank, text in re.findall(r"^rank (\d+) says (.*)$", output, re.MULTILINE):
+        said[int(rank)].append(text)
+    assert all(said.values()), output
+    return said
+
+
+def assert_same(output, ranks, *patterns):
+    """All ranks said the same errors, and they are these."""
+    said = errors_of(output, ranks)
+    assert all(texts == said[0] for texts in said.values()), output
+    assert len(said[0]) == len(patterns), output
+    for text, pattern in zip(said[0], patterns):
+        assert re.search(pattern, text), f"{text!r} is not {pattern!r}"
+
+
+def fresh(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def folder_for_each(folder, ranks, model):
+    """A copy of the model for each rank, of one time."""
+    fresh(folder)
+    for rank in range(ranks):
+        (folder / str(rank)).mkdir()
+        shutil.copy2(model, folder / str(rank) / "model.zt")
+    return folder
+
+
+def test_load(mpi):
+    for ranks in SIZES:
+        mpi.succeed(ranks, "load", fresh(mpi.folder / "load"))
+
+
+def test_law(mpi):
+    for ranks in (2, 4, 8):
+        print(mpi.succeed(ranks, "law", fresh(mpi.folder / "law")).strip(), flush=True)
+
+
+def test_refused(mpi):
+    for ranks in (1, 4):
+        output = mpi.succeed(ranks, "refuse", fresh(mpi.folder / "refuse"))
+        assert_same(output, ranks, rf"^object_not_found: .*rank {ranks - 1}: .*absent")
+
+
+def test_other_files(mpi):
+    """One rank's file is missing, cut or another one."""
+    mpi.succeed(1, "write", fresh(mpi.folder / "model"))
+    model = mpi.folder / "model" / "v1.zt"
+    for ranks in (2, 4):
+        folder = folder_for_each(mpi.folder / "own", ranks, model)
+        file = folder / str(ranks - 1) / "model.zt"
+        file.unlink()
+        assert_same(mpi.succeed(ranks, "open_own", folder), ranks, rf"^file_not_found: .*on rank {ranks - 1}")
+        file.write_bytes(model.read_bytes()[:-100])
+        assert_same(mpi.succeed(ranks, "open_own", folder), ranks, rf"^file_changed: .*on rank {ranks - 1}: .* bytes")
+        file.write_bytes(model.read_bytes())
+        os.utime(file, (1, 1))
+        assert_same(mpi.succeed(ranks, "open_own", folder), ranks, rf"^file_changed: .*on rank {ranks - 1}: .*modified")
+        first = folder / "0" / "model.zt"
+        first.write_bytes(first.read_bytes()[:-3])
+        assert_same(mpi.succeed(ranks, "open_own", folder), ranks, r"^truncated: .*on rank 0")
+
+
+def test_cut_while_loading(mpi):
+    mpi.succeed(1, "write", fresh(mpi.folder / "model"))
+    for ranks in (2, 4):
+        folder = folder_for_each(mpi.folder / "cut", ranks, mpi.folder / "model" / "v1.zt")
+        assert_same(mpi.succeed(ranks, "load_cut", folder), ranks,
+                    *[rf"^file_changed: .*on rank {ranks - 1}: the file has become shorter"] * 3)
+
+
+def main():
+    name, folder, compiler, flags = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
+    mpi = Mpi(name, folder)
+    if not mpi.is_here():
+        print(f"SKIPPED: {name} is not installed, or not as mpicxx.{name} and mpirun.{name} "
+              f"(Debian and Ubuntu: lib{name}-dev and {'openmpi-bin' if name == 'openmpi' else 'mpich'})")
+        return 77
+    folder.mkdir(parents=True, exist_ok=True)
+    mpi.build(compiler, flags)
+    for test in (test_load, test_law, test_refused, test_other_files, test_cut_while_loading):
+        begin = time.monotonic()
+        test(mpi)
+        print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
