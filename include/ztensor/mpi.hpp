@@ -10,6 +10,7 @@
 #include <ztensor/detail/mpi/exchange.hpp>
 #include <ztensor/detail/mpi/load.hpp>
 #include <ztensor/detail/mpi/open.hpp>
+#include <ztensor/detail/mpi/shared_file.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/io.hpp>
@@ -19,11 +20,15 @@
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -175,6 +180,182 @@ inline result<load_report> load(MPI_Comm comm, const load_plan& plan, how way = 
         return report;
     });
 }
+
+// -- shared memory
+
+/// Tensors of which each host has one copy, in memory that all its ranks see: shared_load() makes it. Move-only. All
+/// ranks destroy it, in the same order with what they do together otherwise, and before MPI_Finalize(); the views are
+/// gone then.
+class shared_tensors {
+public:
+    /// How many there are.
+    [[nodiscard]] std::size_t size() const noexcept { return memory_->entries().size(); }
+    /// The name of the i-th, in the order in which they were asked for.
+    [[nodiscard]] std::string_view name(std::size_t i) const noexcept { return memory_->entries()[i].name; }
+    /// The bytes of the i-th, in the host's order, at a multiple of 64. No rank may write to them.
+    [[nodiscard]] bytes_view bytes(std::size_t i) const noexcept { return memory_->bytes(memory_->entries()[i]); }
+    /// Elements in row-major order. Errors: object_not_found; as component_view::check(); bad_bool.
+    template <class T>
+    result<span<const T>> view(std::string_view name) const {
+        return detail::guard_memory([&]() -> result<span<const T>> {
+            const detail::host_memory::entry* const found = memory_->find(name);
+            if (found == nullptr) {
+                return detail::fail(errc::object_not_found, "no tensor {} was loaded", {detail::in_quotes(name)})
+                    .in_object(name);
+            }
+            ZTENSOR_TRY_ASSIGN(const object_view object, from_.find(name));
+            ZTENSOR_TRY_ASSIGN(const component_view data, object.data());
+            ZTENSOR_TRY(data.template check<T>());
+            const bytes_view elements = memory_->bytes(*found);
+            if constexpr (std::is_same_v<T, bool>) {
+                for (const std::byte each : elements) {
+                    if (each > std::byte{1}) {
+                        return detail::fail(errc::bad_bool, "a bool is neither 0 nor 1").in_object(name);
+                    }
+                }
+            }
+            return detail::as_checked_elements<T>(elements);
+        });
+    }
+    /// Bytes of files that this rank read for it.
+    [[nodiscard]] std::uint64_t bytes_read() const noexcept { return memory_->bytes_read(); }
+
+private:
+    friend result<shared_tensors> shared_load(MPI_Comm comm, const reader& from, span<const std::string_view> names,
+                                              const load_options& options);
+
+    shared_tensors(reader from, std::unique_ptr<detail::host_memory> memory) noexcept
+        : from_(std::move(from)), memory_(std::move(memory)) {}
+
+    reader from_;
+    std::unique_ptr<detail::host_memory> memory_;
+};
+
+/// Reads dense tensors into memory that the ranks of a host share (MPI_Win_allocate_shared), once for each host: every
+/// rank of it reads about as much. All ranks name the same. Errors: as load_plan::run(); too_large_for_host, also for
+/// a tensor of which only decoding tells the size; invalid_argument if ranks name different tensors.
+inline result<shared_tensors> shared_load(MPI_Comm comm, const reader& from, span<const std::string_view> names,
+                                          const load_options& options = {}) {
+    return detail::guard_memory([&]() -> result<shared_tensors> {
+        ZTENSOR_TRY_ASSIGN(const detail::communicator ranks, detail::communicator::of(comm));
+        auto memory = std::make_unique<detail::host_memory>();
+        ZTENSOR_TRY(memory->load(ranks, from, names, options));
+        return shared_tensors(from, std::move(memory));
+    });
+}
+inline result<shared_tensors> shared_load(MPI_Comm comm, const reader& from,
+                                          std::initializer_list<std::string_view> names,
+                                          const load_options& options = {}) {
+    return shared_load(comm, from, span<const std::string_view>(names.begin(), names.size()), options);
+}
+
+// -- writer
+
+/// A .zt file that all ranks write together. Every rank writes elements at their places in one temporary file beside
+/// the target, `.ztensor-<16 hex digits>.tmp`, and rank 0 gives it its name when all of it is on the disk: at every
+/// moment the target is the complete old file or the complete new one, whatever becomes of a rank. A writer that fails
+/// or is dropped leaves the old file and nothing else; one whose ranks are killed may leave the temporary file, which
+/// remove_abandoned() sweeps away. Move-only. The communicator is used until finish(). Belongs to one thread of each
+/// rank.
+///
+/// create(), plan() and finish() are collective. When one of them has failed, every later call is errc::writer_closed.
+class writer {
+public:
+    /// Starts a file of any version, which finish() will put at `path`. Rank 0's options count. A process that is to
+    /// learn of a limit on the size of its files (RLIMIT_FSIZE) ignores SIGXFSZ. Errors: as ztensor::writer::create();
+    /// invalid_argument for shards and publish_mode::in_place; io_error if a rank can't open what rank 0 created.
+    static result<writer> create(MPI_Comm comm, const file_path& path, const write_options& options = {}) {
+        return detail::guard_memory([&]() -> result<writer> {
+            ZTENSOR_TRY_ASSIGN(const detail::communicator ranks, detail::communicator::of(comm));
+            auto file = std::make_unique<detail::shared_file>(ranks, path, options);
+            ZTENSOR_TRY(file->create());
+            return writer(std::move(file));
+        });
+    }
+
+    /// The attributes of the file itself, in place of those given before. Those of rank 0 count. Errors: writer_closed.
+    result<void> attributes(ztensor::attributes values) {
+        return with_file([&](detail::shared_file& file) { return file.set_attributes(std::move(values)); });
+    }
+
+    /// A dense tensor that is to be written, stored as `storage`, raw; `how` may name a logical type and a digest. All
+    /// tensors are defined by every rank in the same order, or by rank 0 alone, whose attributes count. In version 2
+    /// names must rise, unless write_options::any_order() is asked for. What is wrong with it plan() tells. Errors:
+    /// writer_closed.
+    result<void> define(std::string_view name, const shape& dimensions, dtype storage, const store& how = {},
+                        const object_attributes& about = {}) {
+        return with_file([&](detail::shared_file& file) {
+            detail::planned_tensor tensor;
+            tensor.name = name;
+            tensor.dimensions = dimensions;
+            tensor.storage = storage;
+            tensor.how = how;
+            if (about.get() != nullptr) {
+                tensor.about = *about.get();
+            }
+            return file.define(std::move(tensor));
+        });
+    }
+    /// The same of elements of type T.
+    template <class T>
+    result<void> define(std::string_view name, const shape& dimensions, const store& how = {},
+                        const object_attributes& about = {}) {
+        const detail::typed_bytes none = detail::typed_bytes_of(span<const T>());
+        return detail::guard_memory([&] {
+            return define(name, dimensions, none.storage, how.has_type() ? how : store(how).type(none.type), about);
+        });
+    }
+
+    /// Fixes where every tensor lies. Nothing can be defined any more, and elements can be put. Errors: as
+    /// ztensor::writer::add() for all tensors together; not_expressible for a tensor that is to be compressed;
+    /// invalid_argument if a rank defined other tensors than rank 0.
+    result<void> plan() {
+        return with_file([](detail::shared_file& file) { return file.plan(); });
+    }
+
+    /// Writes elements of this rank's part of a tensor, in row-major order; a rank may put several parts. Not
+    /// collective: other ranks write meanwhile. Each element is put once, by one rank. Digests: CRC-32C is combined
+    /// from the parts; a tensor with SHA-256, or XXH3 as all have in version 2, is put as a whole by one rank.
+    ///
+    /// Errors, before anything is written: object_not_found, type_mismatch, size_mismatch, out_of_bounds,
+    /// invalid_argument (another number of ranges than dimensions; a part of a tensor that has to be put as a whole),
+    /// writer_closed. Else io_error, after which finish() fails on all ranks.
+    template <class Elements>
+    result<void> put(std::string_view name, const slice& where, const Elements& elements) {
+        const detail::typed_bytes given = detail::typed_bytes_of(elements);
+        return with_file([&](detail::shared_file& file) {
+            return file.put(name, std::optional<slice>(where), given, width_bytes(given.storage));
+        });
+    }
+    /// The same of all of it.
+    template <class Elements>
+    result<void> put(std::string_view name, const Elements& elements) {
+        const detail::typed_bytes given = detail::typed_bytes_of(elements);
+        return with_file(
+            [&](detail::shared_file& file) { return file.put(name, std::nullopt, given, width_bytes(given.storage)); });
+    }
+
+    /// Every rank's elements reach the disk, as write_options::sync() says; then rank 0 checks that all of every tensor
+    /// was put once, writes the index, and puts the file in the place of the old one. Errors: those of writing, of any
+    /// rank; blob_overlap, size_mismatch (elements that two ranks put, or none), with a sentence for each tensor;
+    /// manifest_too_large; not_durable.
+    result<void> finish() {
+        return with_file([](detail::shared_file& file) { return file.finish(); });
+    }
+
+private:
+    explicit writer(std::unique_ptr<detail::shared_file> file) noexcept : file_(std::move(file)) {}
+
+    template <class Work>
+    result<void> with_file(const Work& work) {
+        return detail::guard_memory([&]() -> result<void> {
+            return file_ != nullptr ? work(*file_)
+                                    : detail::fail(errc::writer_closed, "the writer was moved from").by_caller();
+        });
+    }
+
+    std::unique_ptr<detail::shared_file> file_;
+};
 
 } // namespace mpi
 } // namespace ZTENSOR_MODE

@@ -138,6 +138,50 @@ def test_cut_while_loading(mpi):
                     *[rf"^file_changed: .*on rank {ranks - 1}: the file has become shorter"] * 3)
 
 
+def test_shared_memory(mpi):
+    for ranks in SIZES:
+        mpi.succeed(ranks, "share", fresh(mpi.folder / "share"))
+
+
+def test_save_and_reshard(mpi):
+    """What some ranks saved, others load."""
+    for ranks in SIZES:
+        folder = fresh(mpi.folder / "save")
+        mpi.succeed(ranks, "save", folder)
+    for savers, loaders in ((4, 2), (2, 4), (8, 1), (1, 8), (4, 3)):
+        folder = fresh(mpi.folder / "save")
+        mpi.succeed(savers, "save_rows", folder)
+        mpi.succeed(loaders, "load_saved", folder)
+
+
+def test_saving_refused(mpi):
+    for ranks in (1, 4):
+        expected = [r"^not_expressible: .*2 of 3 tensors can't be written.*\"z\".*\"a\"",
+                    r"^invalid_argument: .*on rank 1: 1 tensors are defined here",
+                    r"^blob_overlap: .*2 of 2 tensors.*ranks 0 and 1.*no rank put 4"]
+        if ranks == 1:
+            expected = [expected[0], r"^size_mismatch: .*no rank put 4"]
+        output = mpi.succeed(ranks, "refuse_saving", fresh(mpi.folder / "refuse"))
+        assert_same(output, ranks, *expected)
+
+
+def test_old_file_survives(mpi):
+    """A full disk of one rank, and a rank that is killed."""
+    for ranks in (2, 4):
+        folder = fresh(mpi.folder / "old")
+        mpi.succeed(1, "save_rows", folder)
+        old = (folder / "saved.zt").read_bytes()
+        output = mpi.succeed(ranks, "save_full", folder)
+        assert_same(output, ranks, rf"^io_error: .*on rank {ranks - 1}: can't write the file.*: File too large")
+        assert [each.name for each in folder.iterdir()] == ["saved.zt"], list(folder.iterdir())
+        assert (folder / "saved.zt").read_bytes() == old
+        status, output = mpi.run(ranks, "save_killed", folder)
+        assert status != 0, output
+        assert (folder / "saved.zt").read_bytes() == old
+        left = [each.name for each in folder.iterdir() if each.name != "saved.zt"]
+        assert all(re.fullmatch(r"\.ztensor-[0-9a-f]{16}\.tmp", each) for each in left), left
+
+
 def main():
     name, folder, compiler, flags = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
     mpi = Mpi(name, folder)
@@ -147,7 +191,8 @@ def main():
         return 77
     folder.mkdir(parents=True, exist_ok=True)
     mpi.build(compiler, flags)
-    for test in (test_load, test_law, test_refused, test_other_files, test_cut_while_loading):
+    for test in (test_load, test_law, test_refused, test_other_files, test_cut_while_loading,
+                 test_shared_memory, test_save_and_reshard, test_saving_refused, test_old_file_survives):
         begin = time.monotonic()
         test(mpi)
         print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

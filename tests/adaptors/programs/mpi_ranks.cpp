@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -21,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace ztensor;
@@ -115,7 +118,7 @@ const shape weight_shape = {600, 500};
 const shape cube_shape = {40, 30, 50};
 
 void write_model(const std::string& path, const write_options& options) {
-    writer out = REQUIRE_VALUE(writer::create(path, write_options(options).sync(false)));
+    ztensor::writer out = REQUIRE_VALUE(ztensor::writer::create(path, write_options(options).sync(false)));
     REQUIRE_VALUE(out.add("bias", {7}, rising(7)));
     REQUIRE_VALUE(out.add("checked", weight_shape, rising(600 * 500), store().digest(digest::sha256)));
     REQUIRE_VALUE(out.add("cube", cube_shape, rising(40 * 30 * 50), store().zstd()));
@@ -214,7 +217,8 @@ void load(const std::string& folder) {
         REQUIRE_VALUE(export_safetensors(model, folder + "/m.safetensors"));
         REQUIRE_VALUE(export_npz(model, folder + "/m.npz"));
         std::filesystem::create_directory(folder + "/set");
-        writer other = REQUIRE_VALUE(writer::create(folder + "/set/a.zt", write_options().sync(false)));
+        ztensor::writer other =
+            REQUIRE_VALUE(ztensor::writer::create(folder + "/set/a.zt", write_options().sync(false)));
         REQUIRE_VALUE(other.add("another", {5}, rising(5)));
         REQUIRE_VALUE(other.finish());
         REQUIRE_VALUE(export_safetensors(model, folder + "/set/b.safetensors"));
@@ -329,8 +333,260 @@ void refuse(const std::string& folder) {
     REQUIRE(mpi::slice_of({2}, 2, 3, 0).shape() == shape({0}));
 }
 
+// -- shared memory
+
+void share(const std::string& folder) {
+    write(folder);
+    MPI_Barrier(world);
+    const auto source = std::make_shared<counted_source>(folder + "/v1.zt");
+    const reader model = REQUIRE_VALUE(mpi::open(world, source, "v1.zt"));
+    source->bytes = 0;
+    {
+        const mpi::shared_tensors shared =
+            REQUIRE_VALUE(mpi::shared_load(world, model, {"weight", "cube", "empty", "flags", "checked"}));
+        REQUIRE(shared.size() == 5 && shared.name(1) == "cube" && shared.bytes(0).size() == 600 * 500 * 4);
+        const std::vector<float> expected = rising(600 * 500);
+        for (const char* const name : {"weight", "checked"}) {
+            const span<const float> weight = REQUIRE_VALUE(shared.view<float>(name));
+            REQUIRE(weight.size() == expected.size() && std::equal(weight.begin(), weight.end(), expected.begin()));
+        }
+        const span<const float> cube = REQUIRE_VALUE(shared.view<float>("cube"));
+        REQUIRE(cube.size() == 40 * 30 * 50 && cube[59999] == 60000.0f);
+        const span<const bool> flags = REQUIRE_VALUE(shared.view<bool>("flags"));
+        REQUIRE(flags.size() == 3 && flags[0] && !flags[1] && flags[2]);
+        REQUIRE(shared.view<float>("empty").value().empty());
+        REQUIRE(shared.view<double>("weight").error().code() == errc::type_mismatch);
+        REQUIRE(shared.view<float>("bias").error().code() == errc::object_not_found);
+        std::uint64_t read[2] = {shared.bytes_read(), 0};
+        MPI_Allreduce(read, read + 1, 1, MPI_UINT64_T, MPI_SUM, world);
+        const std::uint64_t once = stored_bytes(model) - 7 * 4 - 4;
+        REQUIRE(read[1] >= once && read[1] < once + 65536); // all ranks are on one host
+    }
+    REQUIRE(mpi::shared_load(world, model, {"weight", "none"}).error().code() == errc::object_not_found);
+    if (ranks > 1) {
+        const result<mpi::shared_tensors> others =
+            rank_here == 0 ? mpi::shared_load(world, model, {"weight"}) : mpi::shared_load(world, model, {"bias"});
+        REQUIRE(others.error().code() == errc::invalid_argument);
+    }
+}
+
+// -- saving
+
+write_options fast() {
+    return write_options().sync(false);
+}
+
+/// This rank's part of a tensor of rising numbers.
+std::vector<float> rising_part(const shape& dimensions, const mpi::part& part) {
+    std::vector<float> numbers;
+    for (std::uint64_t i = part.ranges()[0].begin; i < part.ranges()[0].end; ++i) {
+        for (std::uint64_t j = part.ranges()[1].begin; j < part.ranges()[1].end; ++j) {
+            numbers.push_back(static_cast<float>(i * dimensions[1] + j + 1));
+        }
+    }
+    return numbers;
+}
+
+void define_all(mpi::writer& out, const store& how) {
+    REQUIRE_VALUE(out.define<float>("columns", weight_shape, how, attributes().set("cut", "columns")));
+    REQUIRE_VALUE(out.define<float>("empty", {0, 3}, how));
+    REQUIRE_VALUE(out.define<float>("rows", weight_shape, how));
+    REQUIRE_VALUE(out.define<bfloat16>("whole", {3}));
+}
+
+void put_all(mpi::writer& out) {
+    const mpi::part rows = mpi::slice_of(weight_shape, rank_here, ranks, 0);
+    const mpi::part columns = mpi::slice_of(weight_shape, rank_here, ranks, 1);
+    REQUIRE_VALUE(out.put("rows", rows, rising_part(weight_shape, rows)));
+    REQUIRE_VALUE(out.put("columns", columns, rising_part(weight_shape, columns)));
+    if (rank_here == ranks - 1) {
+        REQUIRE_VALUE(out.put("whole", std::vector<bfloat16>{bfloat16(1.0f), bfloat16(2.0f), bfloat16(3.0f)}));
+    }
+}
+
+void check_saved(const std::string& path) {
+    const reader saved = REQUIRE_VALUE(reader::open(path, read_options().strict()));
+    REQUIRE(saved.size() == 4);
+    REQUIRE(saved.read<float>("rows").value() == rising(600 * 500));
+    REQUIRE(saved.read<float>("columns").value() == rising(600 * 500));
+    REQUIRE(saved.read<bfloat16>("whole").value().size() == 3);
+    REQUIRE(saved["columns"].attributes().contains("cut"));
+    REQUIRE(REQUIRE_VALUE(saved.verify()).ok());
+}
+
+/// One file by all ranks is byte for byte the one that a single writer makes.
+void save_together(const std::string& folder) {
+    for (const format_version version : {format_version::v1_2, format_version::v1_1, format_version::v2}) {
+        for (const bool all_define : {false, true}) {
+            const bool is_2 = version == format_version::v2;
+            const store how = is_2 ? store() : store().digest(digest::crc32c);
+            const std::string path = folder + "/saved.zt";
+            mpi::writer out = REQUIRE_VALUE(mpi::writer::create(world, path, fast().version(version)));
+            if (all_define || rank_here == 0) {
+                REQUIRE_VALUE(out.attributes(attributes().set("step", 7)));
+                define_all(out, how);
+            }
+            REQUIRE_VALUE(out.plan());
+            if (!is_2) {
+                put_all(out);
+            } else if (rank_here == 0) {
+                REQUIRE_VALUE(out.put("rows", rising(600 * 500)));
+                REQUIRE_VALUE(out.put("whole", std::vector<bfloat16>{bfloat16(1.0f), bfloat16(2.0f), bfloat16(3.0f)}));
+            }
+            if (is_2 && rank_here == ranks - 1) {
+                REQUIRE_VALUE(out.put("columns", rising(600 * 500)));
+            }
+            REQUIRE_VALUE(out.finish());
+            REQUIRE(out.finish().error().code() == errc::writer_closed);
+            if (rank_here == 0) {
+                check_saved(path);
+                REQUIRE(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
+            }
+            MPI_Barrier(world);
+            if (rank_here == 0 && !is_2) {
+                ztensor::writer alone = REQUIRE_VALUE(ztensor::writer::to_memory(write_options().version(version)));
+                REQUIRE_VALUE(alone.attributes(attributes().set("step", 7)));
+                REQUIRE_VALUE(
+                    alone.add("columns", weight_shape, rising(600 * 500), how, attributes().set("cut", "columns")));
+                REQUIRE_VALUE(alone.add("empty", {0, 3}, rising(0), how));
+                REQUIRE_VALUE(alone.add("rows", weight_shape, rising(600 * 500), how));
+                REQUIRE_VALUE(
+                    alone.add("whole", {3}, std::vector<bfloat16>{bfloat16(1.0f), bfloat16(2.0f), bfloat16(3.0f)}));
+                REQUIRE_VALUE(alone.finish());
+                const std::vector<std::byte> expected = alone.take_bytes();
+                std::vector<std::byte> found(std::filesystem::file_size(path));
+                REQUIRE_VALUE(counted_source(path).read_at(0, found));
+                REQUIRE(found == expected);
+            }
+        }
+    }
+}
+
+/// A checkpoint for load_saved() and others.
+void save_rows(const std::string& folder) {
+    mpi::writer out = REQUIRE_VALUE(mpi::writer::create(world, folder + "/saved.zt"));
+    define_all(out, store());
+    REQUIRE_VALUE(out.plan());
+    put_all(out);
+    REQUIRE_VALUE(out.finish());
+}
+
+/// A checkpoint of as many ranks is loaded by these, cut along another dimension.
+void load_saved(const std::string& folder) {
+    const auto source = std::make_shared<counted_source>(folder + "/saved.zt");
+    const reader saved = REQUIRE_VALUE(mpi::open(world, source, "saved.zt"));
+    for (const char* const name : {"rows", "columns"}) {
+        for (const std::size_t dimension : {std::size_t{0}, std::size_t{1}}) {
+            const mpi::part part = mpi::slice_of(weight_shape, rank_here, ranks, dimension);
+            std::vector<float> mine(*part.shape().element_count());
+            load_plan plan(saved);
+            plan.add(saved[name].slice(part), mine);
+            source->bytes = 0;
+            const mpi::load_report report = REQUIRE_VALUE(mpi::load(world, plan, mpi::how::collective));
+            REQUIRE(mine == rising_part(weight_shape, part));
+            REQUIRE(report.bytes_read_in_all == 600 * 500 * 4); // each byte once in all
+            REQUIRE(source->bytes == report.bytes_read);
+        }
+    }
+}
+
+void refuse_saving(const std::string& folder) {
+    const std::string path = folder + "/refused.zt";
+    const auto start = [&](const write_options& options = fast()) {
+        return REQUIRE_VALUE(mpi::writer::create(world, path, options));
+    };
+    REQUIRE(mpi::writer::create(world, folder + "/none/x.zt").error().code() == errc::io_error);
+    REQUIRE(mpi::writer::create(world, path, fast().publish(publish_mode::in_place)).error().code() ==
+            errc::invalid_argument);
+    REQUIRE(mpi::writer::create(world, path, fast().version(format_version::v2).shard_bytes(100)).error().code() ==
+            errc::invalid_argument);
+    {
+        mpi::writer out = start();
+        REQUIRE_VALUE(out.define<float>("z", {2}, store().zstd()));
+        REQUIRE_VALUE(out.define<float>("a", {2}));
+        REQUIRE_VALUE(out.define<float>("a", {2}));
+        const result<void> planned = out.plan();
+        REQUIRE(planned.error().code() == errc::not_expressible);
+        tell_error(planned.error());
+        REQUIRE(out.plan().error().code() == errc::writer_closed);
+    }
+    if (ranks > 1) {
+        mpi::writer out = start();
+        REQUIRE_VALUE(out.define<float>("a", {rank_here == 1 ? 3 : 2}));
+        const result<void> planned = out.plan();
+        REQUIRE(planned.error().code() == errc::invalid_argument);
+        tell_error(planned.error());
+    }
+    {
+        mpi::writer out = start();
+        REQUIRE(out.put("a", rising(2)).error().code() == errc::writer_closed);
+        REQUIRE_VALUE(out.define<float>("a", {4, 2}));
+        REQUIRE_VALUE(out.define<float>("hashed", {4}, store().digest(digest::sha256)));
+        REQUIRE_VALUE(out.plan());
+        REQUIRE(out.define<float>("b", {1}).error().code() == errc::writer_closed);
+        REQUIRE(out.put("b", rising(2)).error().code() == errc::object_not_found);
+        REQUIRE(out.put("a", rising(2)).error().code() == errc::size_mismatch);
+        REQUIRE(out.put("a", {{0, 1}}, rising(2)).error().code() == errc::invalid_argument);
+        REQUIRE(out.put("a", {{0, 5}, {0, 2}}, rising(10)).error().code() == errc::out_of_bounds);
+        REQUIRE(out.put("a", std::vector<double>(8)).error().code() == errc::type_mismatch);
+        const result<void> hashed = out.put("hashed", {{0, 2}}, rising(2));
+        REQUIRE(hashed.error().code() == errc::invalid_argument && hashed.error().object() == "hashed");
+        // Two rows by everyone, and of the other tensor nothing.
+        REQUIRE_VALUE(out.put("a", {{1, 3}, {0, 2}}, rising(4)));
+        const result<void> finished = out.finish();
+        REQUIRE(finished.error().code() == (ranks > 1 ? errc::blob_overlap : errc::size_mismatch));
+        tell_error(finished.error());
+    }
+    MPI_Barrier(world);
+    REQUIRE(std::filesystem::is_empty(folder)); // no target, and no temporary file
+    MPI_Barrier(world);
+}
+
+/// The last rank can't write more than a little: its disk is full, as it were.
+void save_full(const std::string& folder) {
+    const std::string path = folder + "/saved.zt";
+    if (rank_here == ranks - 1) {
+        std::signal(SIGXFSZ, SIG_IGN);
+        const ::rlimit little = {1000000, RLIM_INFINITY};
+        REQUIRE(::setrlimit(RLIMIT_FSIZE, &little) == 0);
+    }
+    mpi::writer out = REQUIRE_VALUE(mpi::writer::create(world, path));
+    define_all(out, store().digest(digest::crc32c));
+    REQUIRE_VALUE(out.plan());
+    const mpi::part rows = mpi::slice_of(weight_shape, rank_here, ranks, 0);
+    const result<void> put = out.put("rows", rows, rising_part(weight_shape, rows));
+    REQUIRE(put.has_value() == (rank_here != ranks - 1));
+    const result<void> finished = out.finish();
+    tell_error(finished.error());
+}
+
+/// The last rank dies before anybody finishes.
+void save_killed(const std::string& folder) {
+    mpi::writer out = REQUIRE_VALUE(mpi::writer::create(world, folder + "/saved.zt"));
+    define_all(out, store());
+    REQUIRE_VALUE(out.plan());
+    put_all(out);
+    MPI_Barrier(world);
+    if (rank_here == ranks - 1) {
+        std::raise(SIGKILL);
+    }
+    static_cast<void>(out.finish());
+}
+
 const std::map<std::string_view, void (*)(const std::string&)> commands = {
-    {"write", write}, {"load", load}, {"law", law}, {"open_own", open_own}, {"load_cut", load_cut}, {"refuse", refuse},
+    {"write", write},
+    {"load", load},
+    {"law", law},
+    {"open_own", open_own},
+    {"load_cut", load_cut},
+    {"refuse", refuse},
+    {"share", share},
+    {"save", save_together},
+    {"save_rows", save_rows},
+    {"load_saved", load_saved},
+    {"refuse_saving", refuse_saving},
+    {"save_full", save_full},
+    {"save_killed", save_killed},
 };
 
 } // namespace

@@ -378,6 +378,118 @@ inline result<uint64_t> load_striped(const communicator& ranks, const reader& fr
     return bytes_read;
 }
 
+// -- shared memory
+
+/// Memory that the ranks of one host have together, and what lies where in it. Freed by all of these ranks.
+class host_memory {
+public:
+    /// Of one tensor, as bytes in the host's order.
+    struct entry {
+        string name;
+        size_t offset = 0;
+        size_t bytes = 0;
+    };
+
+    host_memory() noexcept = default;
+    host_memory(const host_memory&) = delete;
+    host_memory& operator=(const host_memory&) = delete;
+    ~host_memory() {
+        int is_finalized = 1;
+        if (window_ != MPI_WIN_NULL && MPI_Finalized(&is_finalized) == MPI_SUCCESS && is_finalized == 0) {
+            MPI_Win_free(&window_);
+        }
+    }
+
+    [[nodiscard]] const vector<entry>& entries() const noexcept { return entries_; }
+    [[nodiscard]] const entry* find(string_view name) const noexcept {
+        const auto found =
+            std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) { return each.name == name; });
+        return found != entries_.end() ? &*found : nullptr;
+    }
+    [[nodiscard]] bytes_view bytes(const entry& of) const noexcept { return {base_ + of.offset, of.bytes}; }
+    [[nodiscard]] uint64_t bytes_read() const noexcept { return bytes_read_; }
+
+    /// Collective. Each rank reads its share of what its host needs.
+    result<void> load(const communicator& ranks, const reader& from, span<const string_view> names,
+                      const load_options& options) {
+        vector<load_request> requests;
+        vector<optional<load_box>> boxes;
+        ZTENSOR_TRY(ranks.agree(guard_rank([&]() -> result<void> {
+            ZTENSOR_TRY(find_all(from, names, requests));
+            boxes.resize(requests.size(), load_box()); // of no shape yet, to compare names and types
+            return {};
+        })));
+        ZTENSOR_TRY_ASSIGN(const bool is_same, want_the_same(ranks, requests, boxes));
+        if (!is_same) {
+            return fail(errc::invalid_argument, "the ranks name different tensors: a host has one copy of the same")
+                .by_caller();
+        }
+        communicator host;
+        ZTENSOR_TRY(ranks.agree(allocate(ranks, host)));
+        ZTENSOR_TRY(ranks.agree(guard_rank([&]() -> result<void> {
+            for (size_t i = 0; i < requests.size(); ++i) {
+                requests[i].destination.bytes = {base_ + entries_[i].offset, entries_[i].bytes};
+            }
+            ZTENSOR_TRY(load_plan_access::make(from, requests).check());
+            ZTENSOR_TRY_ASSIGN(boxes, find_boxes(from, requests));
+            const vector<load_share> shares = share_out(boxes, host.size());
+            ZTENSOR_TRY_ASSIGN(bytes_read_, read_shares(from, requests, boxes, shares, host.rank(), options));
+            return {};
+        })));
+        return mpi_done(MPI_Win_fence(0, window_), "MPI_Win_fence"); // what one rank wrote all others see
+    }
+
+private:
+    static constexpr size_t alignment = 64;
+
+    result<void> find_all(const reader& from, span<const string_view> names, vector<load_request>& requests) {
+        for (const string_view name : names) {
+            ZTENSOR_TRY_ASSIGN(const object_view object, from.find(name));
+            ZTENSOR_TRY_ASSIGN(const component_view data, object.data());
+            const optional<uint64_t> size = data.decoded_bytes();
+            if (!size || !fits_address_space(total_bytes_ + *size + alignment)) {
+                return fail(errc::too_large_for_host, "no host can hold it in memory, or only decoding tells its size")
+                    .in_object(name)
+                    .in_file(from.path());
+            }
+            entries_.push_back({string(name), static_cast<size_t>(total_bytes_), static_cast<size_t>(*size)});
+            total_bytes_ += (*size + alignment - 1) / alignment * alignment;
+            load_request& whole = requests.emplace_back();
+            whole.name = name;
+            if (const optional<dtype> type = data.dtype().known()) {
+                whole.destination.request = {*type, {}, width_bytes(*type), 1, false};
+            }
+        }
+        return {};
+    }
+
+    /// The first rank of each host has all of it, so that it is one run of memory.
+    result<void> allocate(const communicator& ranks, communicator& host) {
+        MPI_Comm of_host = MPI_COMM_NULL;
+        ZTENSOR_TRY(mpi_done(MPI_Comm_split_type(ranks.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &of_host),
+                             "MPI_Comm_split_type"));
+        ZTENSOR_TRY_ASSIGN(host, communicator::of(of_host));
+        ZTENSOR_TRY(mpi_done(MPI_Comm_set_errhandler(of_host, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+        void* mine = nullptr;
+        const auto size = static_cast<MPI_Aint>(host.is_root() ? total_bytes_ + alignment : 0);
+        ZTENSOR_TRY(mpi_done(MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, of_host, &mine, &window_),
+                             "MPI_Win_allocate_shared"));
+        MPI_Aint of_root = 0;
+        int unit = 0;
+        void* first = nullptr;
+        ZTENSOR_TRY(mpi_done(MPI_Win_shared_query(window_, 0, &of_root, &unit, &first), "MPI_Win_shared_query"));
+        base_ = static_cast<byte*>(first);
+        ZTENSOR_TRY(mpi_done(MPI_Win_fence(0, window_), "MPI_Win_fence"));
+        return mpi_done(MPI_Comm_free(&of_host), "MPI_Comm_free"); // the window keeps what it needs of it
+    }
+
+    MPI_Win window_ = MPI_WIN_NULL;
+    byte* base_ = nullptr;
+    uint64_t total_bytes_ = 0;
+    uint64_t bytes_read_ = 0;
+    vector<entry> entries_;
+};
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
