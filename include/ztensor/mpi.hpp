@@ -166,10 +166,10 @@ inline result<load_report> load(MPI_Comm comm, const load_plan& plan, how way = 
             }
         }
         report.used = way;
-        result<std::uint64_t> read = way == how::striped ? detail::load_striped(ranks, from, requests, boxes, options)
-                                     : way == how::collective
-                                         ? detail::load_exchange(ranks, from, requests, boxes, options).run()
-                                         : detail::load_independently(ranks, plan, options);
+        result<std::uint64_t> read =
+            way == how::striped      ? detail::striped_load(ranks, requests, boxes).run(from, options)
+            : way == how::collective ? detail::load_exchange(ranks, from, requests, boxes, options).run()
+                                     : detail::load_independently(ranks, plan, options);
         if (!read) {
             detail::clear_bools(requests);
             return std::move(read).error();

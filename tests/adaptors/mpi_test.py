@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds programs/mpi_ranks.cpp for one MPI library and runs it by 1, 2, 4 and 8 ranks: values, bytes that are read, and
+"""Builds programs/mpi_ranks.cpp and two examples for one MPI library and runs them by 1, 2, 4 and 8 ranks: values, bytes that are read, and
 faults of one rank, after which all ranks must say the same and none may hang.
 
 usage: mpi_test.py openmpi|mpich WORK_FOLDER COMPILER FLAG...
@@ -15,7 +15,9 @@ import subprocess
 import sys
 import time
 
-SOURCE = pathlib.Path(__file__).resolve().parent / "programs" / "mpi_ranks.cpp"
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = {"mpi_ranks": PROJECT / "tests/adaptors/programs/mpi_ranks.cpp",
+           "parallel_save": PROJECT / "examples/parallel_save.cpp", "parallel_load": PROJECT / "examples/parallel_load.cpp"}
 SIZES = (1, 2, 4, 8)
 DEADLINE_SECONDS = 120
 WARNINGS = "-O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror".split()
@@ -27,7 +29,6 @@ class Mpi:
     def __init__(self, name, folder):
         self.name, self.folder = name, folder
         self.wrapper, self.starter = (shutil.which(f"{program}.{name}") for program in ("mpicxx", "mpirun"))
-        self.program = folder / "mpi_ranks"
 
     def is_here(self):
         return self.wrapper is not None and self.starter is not None
@@ -39,26 +40,30 @@ class Mpi:
         return [re.sub(r"^-I", "-isystem", word) for word in words]
 
     def build(self, compiler, flags):
-        subprocess.run([compiler, *WARNINGS, str(SOURCE), "-o", str(self.program), *flags, *self.flags()], check=True)
+        for name, source in SOURCES.items():
+            subprocess.run([compiler, *WARNINGS, str(source), "-o", str(self.folder / name), *flags, *self.flags()],
+                           check=True)
 
-    def run(self, ranks, command, folder):
+    def run(self, ranks, *words):
         """Status and output of all ranks. A run that takes longer than the deadline has hung."""
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                            OMPI_MCA_mpi_yield_when_idle="1", MPIR_CVAR_POLLS_BEFORE_YIELD="1", HYDRA_LAUNCHER="fork")
-        words = ["--oversubscribe"] if self.name == "openmpi" else []
-        with subprocess.Popen([self.starter, *words, "-np", str(ranks), str(self.program), command, str(folder)],
+        program = "mpi_ranks" if words[0] not in SOURCES else words[0]
+        words = [str(word) for word in words if word != program]
+        oversubscribed = ["--oversubscribe"] if self.name == "openmpi" else []
+        with subprocess.Popen([self.starter, *oversubscribed, "-np", str(ranks), str(self.folder / program), *words],
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               universal_newlines=True, start_new_session=True) as started:
             try:
                 output, _ = started.communicate(timeout=DEADLINE_SECONDS)
             except subprocess.TimeoutExpired:
                 os.killpg(started.pid, 9)
-                raise AssertionError(f"{command} by {ranks} ranks hung")
+                raise AssertionError(f"{words} by {ranks} ranks hung")
         return started.returncode, output
 
-    def succeed(self, ranks, command, folder):
-        status, output = self.run(ranks, command, folder)
-        assert status == 0, f"{command} by {ranks} ranks: status {status}\n{output}"
+    def succeed(self, ranks, *words):
+        status, output = self.run(ranks, *words)
+        assert status == 0, f"{words} by {ranks} ranks: status {status}\n{output}"
         return output
 
 
@@ -154,6 +159,17 @@ def test_save_and_reshard(mpi):
         mpi.succeed(loaders, "load_saved", folder)
 
 
+def test_examples(mpi):
+    """Any number of ranks loads what any other number saved: each byte that is wanted is read once."""
+    folder = fresh(mpi.folder / "examples")
+    wanted = 8 * 4 * (2 * 128 * 64 + 64)
+    for savers, loaders in ((1, 8), (2, 4), (4, 2), (8, 1)):
+        mpi.succeed(savers, "parallel_save", folder / "checkpoint.zt", 2)
+        output = mpi.succeed(loaders, "parallel_load", folder / "checkpoint.zt", 4)
+        read = int(re.search(r"(\d+) bytes read by all", output).group(1))
+        assert read == wanted, output
+
+
 def test_saving_refused(mpi):
     for ranks in (1, 4):
         expected = [r"^not_expressible: .*2 of 3 tensors can't be written.*\"z\".*\"a\"",
@@ -192,7 +208,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     mpi.build(compiler, flags)
     for test in (test_load, test_law, test_refused, test_other_files, test_cut_while_loading,
-                 test_shared_memory, test_save_and_reshard, test_saving_refused, test_old_file_survives):
+                 test_shared_memory, test_save_and_reshard, test_examples, test_saving_refused, test_old_file_survives):
         begin = time.monotonic()
         test(mpi)
         print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

@@ -19,6 +19,7 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -184,57 +185,48 @@ inline result<uint64_t> read_shares(const reader& from, const vector<load_reques
 
 // -- striped
 
-/// Memory of one owner's shares, which one call broadcasts, however it lies.
-class scattered_memory {
+/// Broadcasts of all owners, many of them under way at once, so that every rank sends while it receives.
+class broadcasts {
 public:
-    explicit scattered_memory(const communicator& ranks) noexcept : ranks_(ranks) {}
+    explicit broadcasts(const communicator& ranks) noexcept : ranks_(ranks) {}
+    broadcasts(const broadcasts&) = delete;
+    broadcasts& operator=(const broadcasts&) = delete;
 
-    /// Collective. Large pieces go at once, small ones when there are enough of them.
-    result<void> broadcast(span<byte> piece, int owner) {
-        if (owner != owner_ || bytes_ + piece.size() > most_message_bytes) {
-            ZTENSOR_TRY(flush());
-            owner_ = owner;
-        }
-        if (piece.size() >= large_bytes) {
-            return ranks_.broadcast(piece, owner);
-        }
-        lengths_.push_back(static_cast<int>(piece.size()));
-        MPI_Aint place = 0;
-        ZTENSOR_TRY(mpi_done(MPI_Get_address(piece.data(), &place), "MPI_Get_address"));
-        places_.push_back(place);
-        bytes_ += piece.size();
-        return {};
+    /// Room for all that begin() will be asked for, since nothing may fail between two calls that others wait for.
+    void reserve(size_t pieces) {
+        requests_.reserve(pieces);
+        types_.reserve(pieces);
     }
-    /// Collective. What is left.
-    result<void> flush() {
-        if (lengths_.empty()) {
-            return {};
-        }
-        mpi_type all;
-        ZTENSOR_TRY(mpi_done(MPI_Type_create_hindexed(static_cast<int>(lengths_.size()), lengths_.data(),
-                                                      places_.data(), MPI_BYTE, all.make()),
+
+    /// Collective. Memory of an owner, which one call broadcasts however it lies: at most 1 GiB of it.
+    result<void> begin(const vector<MPI_Aint>& places, const vector<int>& lengths, int owner) {
+        mpi_type& all = *types_.emplace_back(std::make_unique<mpi_type>());
+        ZTENSOR_TRY(mpi_done(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
+                                                      MPI_BYTE, all.make()),
                              "MPI_Type_create_hindexed"));
         ZTENSOR_TRY(mpi_done(MPI_Type_commit(all.make()), "MPI_Type_commit"));
-        ZTENSOR_TRY(mpi_done(MPI_Bcast(MPI_BOTTOM, 1, all.get(), owner_, ranks_.get()), "MPI_Bcast"));
-        lengths_.clear();
-        places_.clear();
-        bytes_ = 0;
-        return {};
+        requests_.push_back(MPI_REQUEST_NULL);
+        return mpi_done(MPI_Ibcast(MPI_BOTTOM, 1, all.get(), owner, ranks_.get(), &requests_.back()), "MPI_Ibcast");
     }
-    /// Room for so many small pieces, which add() then takes without more memory.
-    void reserve(size_t pieces) {
-        lengths_.reserve(pieces);
-        places_.reserve(pieces);
+    result<void> begin(span<byte> piece, int owner) {
+        requests_.push_back(MPI_REQUEST_NULL);
+        return mpi_done(
+            MPI_Ibcast(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, owner, ranks_.get(), &requests_.back()),
+            "MPI_Ibcast");
+    }
+    /// Collective.
+    result<void> wait() {
+        const result<void> done = mpi_done(
+            MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+        requests_.clear();
+        types_.clear();
+        return done;
     }
 
 private:
-    static constexpr size_t large_bytes = size_t{256} << 10;
-
     const communicator& ranks_;
-    vector<int> lengths_;
-    vector<MPI_Aint> places_;
-    uint64_t bytes_ = 0;
-    int owner_ = -1;
+    vector<MPI_Request> requests_;
+    vector<std::unique_ptr<mpi_type>> types_;
 };
 
 /// Calls `take(piece) -> result<void>` for the memory that rows of a request go to: one run of it, or rows of the last
@@ -349,34 +341,96 @@ inline result<uint64_t> load_independently(const communicator& ranks, const load
     return report.bytes_read;
 }
 
+/// What one owner broadcasts: a large piece of memory, or many small ones at once.
+struct owned_pieces {
+    vector<span<byte>> large;
+    vector<MPI_Aint> places;
+    vector<int> lengths;
+    uint64_t small_bytes = 0;
+};
+
 /// All ranks want the same: each reads its share, and broadcasts it.
-inline result<uint64_t> load_striped(const communicator& ranks, const reader& from,
-                                     const vector<load_request>& requests, const vector<optional<load_box>>& boxes,
-                                     const load_options& options) {
-    vector<load_share> shares;
-    scattered_memory memory(ranks);
-    uint64_t bytes_read = 0;
-    ZTENSOR_TRY(ranks.agree(guard_rank([&]() -> result<void> {
-        shares = share_out(boxes, ranks.size());
-        size_t pieces = 0;
-        for (const load_share& each : shares) {
-            static_cast<void>(for_each_piece(requests[each.request], *boxes[each.request], each,
-                                             [&](span<byte>) { return ++pieces, result<void>(); }));
-        }
-        memory.reserve(pieces);
-        ZTENSOR_TRY_ASSIGN(bytes_read, read_shares(from, requests, boxes, shares, ranks.rank(), options));
-        return {};
-    })));
-    if (ranks.size() == 1) {
+class striped_load {
+public:
+    striped_load(const communicator& ranks, const vector<load_request>& requests,
+                 const vector<optional<load_box>>& boxes) noexcept
+        : ranks_(ranks), requests_(requests), boxes_(boxes), broadcasts_(ranks) {}
+
+    /// Collective. Gives how many bytes this rank read.
+    result<uint64_t> run(const reader& from, const load_options& options) {
+        uint64_t bytes_read = 0;
+        ZTENSOR_TRY(ranks_.agree(guard_rank([&]() -> result<void> {
+            const vector<load_share> shares = share_out(boxes_, ranks_.size());
+            ZTENSOR_TRY(prepare(shares));
+            ZTENSOR_TRY_ASSIGN(bytes_read, read_shares(from, requests_, boxes_, shares, ranks_.rank(), options));
+            return {};
+        })));
+        ZTENSOR_TRY(ranks_.size() != 1 ? send() : result<void>());
         return bytes_read;
     }
-    for (const load_share& each : shares) {
-        ZTENSOR_TRY(for_each_piece(requests[each.request], *boxes[each.request], each,
-                                   [&](span<byte> piece) { return memory.broadcast(piece, each.owner); }));
+
+private:
+    static constexpr size_t large_bytes = size_t{256} << 10;
+    static constexpr size_t piece_bytes = size_t{64} << 20; ///< of what is large
+    static constexpr size_t most_under_way = 64;
+
+    result<void> prepare(const vector<load_share>& shares) {
+        owners_.resize(static_cast<size_t>(ranks_.size()));
+        for (const load_share& each : shares) {
+            owned_pieces& owned = owners_[static_cast<size_t>(each.owner)];
+            ZTENSOR_TRY(for_each_piece(requests_[each.request], *boxes_[each.request], each,
+                                       [&](span<byte> piece) { return add(owned, piece); }));
+        }
+        broadcasts_.reserve(most_under_way + owners_.size());
+        return {};
     }
-    ZTENSOR_TRY(memory.flush());
-    return bytes_read;
-}
+    static result<void> add(owned_pieces& owned, span<byte> piece) {
+        if (piece.size() < large_bytes && owned.small_bytes + piece.size() <= most_message_bytes) {
+            MPI_Aint place = 0;
+            ZTENSOR_TRY(mpi_done(MPI_Get_address(piece.data(), &place), "MPI_Get_address"));
+            owned.places.push_back(place);
+            owned.lengths.push_back(static_cast<int>(piece.size()));
+            owned.small_bytes += piece.size();
+            return {};
+        }
+        for (size_t at = 0; at < piece.size(); at += piece_bytes) {
+            owned.large.push_back(piece.subspan(at, (std::min)(piece_bytes, piece.size() - at)));
+        }
+        return {};
+    }
+
+    /// The pieces of all owners in turns.
+    result<void> send() {
+        size_t under_way = 0;
+        size_t turns = 0;
+        for (size_t owner = 0; owner < owners_.size(); ++owner) {
+            const owned_pieces& owned = owners_[owner];
+            turns = (std::max)(turns, owned.large.size());
+            if (!owned.places.empty()) {
+                ZTENSOR_TRY(broadcasts_.begin(owned.places, owned.lengths, static_cast<int>(owner)));
+            }
+        }
+        for (size_t turn = 0; turn < turns; ++turn) {
+            for (size_t owner = 0; owner < owners_.size(); ++owner) {
+                if (turn < owners_[owner].large.size()) {
+                    ZTENSOR_TRY(broadcasts_.begin(owners_[owner].large[turn], static_cast<int>(owner)));
+                    ++under_way;
+                }
+            }
+            if (under_way >= most_under_way) {
+                ZTENSOR_TRY(broadcasts_.wait());
+                under_way = 0;
+            }
+        }
+        return broadcasts_.wait();
+    }
+
+    const communicator& ranks_;
+    const vector<load_request>& requests_;
+    const vector<optional<load_box>>& boxes_;
+    vector<owned_pieces> owners_;
+    broadcasts broadcasts_;
+};
 
 // -- shared memory
 

@@ -291,6 +291,9 @@ private:
     ZTENSOR_COLD result<vector<byte>> plan_here() {
         ZTENSOR_TRY_ASSIGN(const vector<byte> head, plan_tensors(options_, of_file(), tensors_));
         ZTENSOR_TRY(file().append(head));
+        if (!tensors_.empty()) { // so that the system need not look for room while all ranks write
+            static_cast<void>(file().reserve(0, tensors_.back().offset + tensors_.back().bytes));
+        }
         return describe_planned(tensors_, true);
     }
 
