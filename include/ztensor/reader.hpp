@@ -29,36 +29,9 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
 namespace detail {
-struct file_index_access;
 struct reader_access;
 struct reader_maker; // in import/
 } // namespace detail
-
-/// What opening reads of a file: both ends and the index of a .zt file, the header of a file of another format; and
-/// which file it is. With it another process opens the same file without reading: see reader::from_index(). A value;
-/// copies share their memory.
-class file_index {
-public:
-    /// From bytes that bytes() gave, in this process or in another one of any host. Errors: invalid_argument for any
-    /// other bytes.
-    static result<file_index> from_bytes(std::vector<std::byte> bytes);
-
-    /// All of it, to be sent to others. They are understood by the same version of the library.
-    [[nodiscard]] bytes_view bytes() const& noexcept { return *bytes_; }
-    bytes_view bytes() const&& = delete;
-    /// Length of the whole file in bytes.
-    [[nodiscard]] std::uint64_t file_bytes() const noexcept;
-    /// When the file's content last changed, in nanoseconds since 1970; 0 where that is not known, such as of memory.
-    [[nodiscard]] std::int64_t modified_nanoseconds() const noexcept;
-    /// Of the bytes that opening read, "crc32c:0x" and 8 digits.
-    [[nodiscard]] std::string digest() const;
-
-private:
-    friend struct detail::file_index_access;
-    explicit file_index(std::shared_ptr<const std::vector<std::byte>> bytes) noexcept : bytes_(std::move(bytes)) {}
-
-    std::shared_ptr<const std::vector<std::byte>> bytes_;
-};
 
 /// The answer of reader::verify(): how many components were found in which state, and the damaged ones.
 struct verification {

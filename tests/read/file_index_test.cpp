@@ -74,7 +74,7 @@ private:
     mutable int reads_ = 0;
 };
 
-std::vector<std::byte> content_of(const std::filesystem::path& path) {
+std::vector<std::byte> bytes_of_file(const std::filesystem::path& path) {
     return support::to_vector(support::read_file(path));
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("a .zt file of every version is opened by its index without being read
         const file_index sent = file_index::from_bytes({index.bytes().begin(), index.bytes().end()}).value();
         CHECK(sent.digest() == index.digest());
 
-        const auto source = std::make_shared<counted_source>(content_of(directory / "m.zt"));
+        const auto source = std::make_shared<counted_source>(bytes_of_file(directory / "m.zt"));
         const reader file = reader::from_index(source, sent).value();
         CHECK(source->reads() == 0);
         CHECK(file.read<float>("a").value() == rising(100));
@@ -125,7 +125,7 @@ TEST_CASE("a file of one byte more, or one that was written since, is another on
 TEST_CASE("what the index says is checked as what the file says") {
     const temp_dir directory;
     write_model(directory / "m.zt", format_version::v1_2);
-    std::vector<std::byte> content = content_of(directory / "m.zt");
+    std::vector<std::byte> content = bytes_of_file(directory / "m.zt");
     const auto sound = std::make_shared<counted_source>(content);
     content[content.size() - 30] ^= std::byte{0xff};
     const result<reader> damaged = reader::from_bytes(std::vector<std::byte>(content));
@@ -167,7 +167,7 @@ TEST_CASE("files of other formats are opened by their headers") {
     for (const char* const name : {"m.safetensors", "m.npz", "a.npy", "m.zt"}) {
         CAPTURE(name);
         const file_index index = ztensor::read_index(directory / name).value();
-        const auto source = std::make_shared<counted_source>(content_of(directory / name));
+        const auto source = std::make_shared<counted_source>(bytes_of_file(directory / name));
         const reader file = ztensor::open_any(source, name, index).value();
         CHECK(source->reads() == 0);
         CHECK(file.read<float>("a").value() == rising(100));

@@ -15,7 +15,6 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/io.hpp>
-#include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
