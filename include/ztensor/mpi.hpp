@@ -161,7 +161,9 @@ inline result<load_report> load(MPI_Comm comm, const load_plan& plan, how way = 
                     .by_caller();
             }
             if (way == how::automatic) {
-                ZTENSOR_TRY_ASSIGN(const bool is_shared, detail::pays_to_share(ranks, from));
+                ZTENSOR_TRY_ASSIGN(
+                    const bool is_shared,
+                    detail::pays_to_share(ranks, from, is_same || detail::can_be_exchanged(requests, boxes)));
                 way = !is_shared ? how::independent : is_same ? how::striped : how::collective;
             }
         }

@@ -345,6 +345,15 @@ void refuse(const std::string& folder) {
     REQUIRE(mpi::load(world, plan, mpi::how::collective).error().code() == errc::invalid_argument);
     REQUIRE_VALUE(mpi::load(world, plan, mpi::how::striped));
     REQUIRE(apart[501] == 501.0f && apart[501 * 599 + 499] == 300000.0f);
+    // Such a plan is not shared, whatever the source suggests, unless all ranks have the same.
+    const auto source = std::make_shared<counted_source>(folder + "/v1.zt");
+    const reader not_mapped = REQUIRE_VALUE(mpi::open(world, source, "v1.zt"));
+    load_plan mixed(not_mapped);
+    mixed.add("weight", into(apart.data(), 501 * sizeof(float)));
+    const mpi::how shared = ranks > 1 ? mpi::how::striped : mpi::how::independent;
+    REQUIRE(REQUIRE_VALUE(mpi::load(world, mixed)).used == shared);
+    mixed.add(rank_here == 0 ? "bias" : "scalar", rank_here == 0 ? span<float>(bias) : span<float>(one));
+    REQUIRE(REQUIRE_VALUE(mpi::load(world, mixed)).used == (ranks > 1 ? mpi::how::independent : shared));
     const mpi::part none = mpi::slice_of(weight_shape, 0, 1, 2);
     REQUIRE(none.shape() == shape({0, 0}));
     const mpi::part second = mpi::slice_of({5}, 1, 3, 0);

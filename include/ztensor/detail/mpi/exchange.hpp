@@ -95,16 +95,11 @@ private:
     };
 
     result<void> check_requests() const {
-        for (size_t i = 0; i < requests_.size(); ++i) {
-            const load_destination& to = requests_[i].destination;
-            if (to.rows != nullptr || (boxes_[i] && to.bytes.size() != boxes_[i]->bytes())) {
-                return fail(errc::invalid_argument, "{} can't be exchanged between ranks: load them independently",
-                            {to.rows != nullptr ? "rows that lie apart in memory" : "elements that share bytes"})
-                    .by_caller()
-                    .in_object(requests_[i].name);
-            }
-        }
-        return {};
+        return can_be_exchanged(requests_, boxes_)
+                   ? result<void>()
+                   : fail(errc::invalid_argument, "rows that lie apart in memory, and elements that share bytes, can't "
+                                                  "be exchanged between ranks: load them independently")
+                         .by_caller();
     }
 
     result<void> prepare(vector<message>& said) {

@@ -318,10 +318,22 @@ inline result<bool> want_the_same(const communicator& ranks, const vector<load_r
     return ranks.is_same(key);
 }
 
+/// Whether parts of what is wanted can be sent on: each destination is one run of memory, of whole elements.
+[[nodiscard]] inline bool can_be_exchanged(const vector<load_request>& requests,
+                                           const vector<optional<load_box>>& boxes) noexcept {
+    for (size_t i = 0; i < requests.size(); ++i) {
+        const load_destination& to = requests[i].destination;
+        if (to.rows != nullptr || (boxes[i] && to.bytes.size() != boxes[i]->bytes())) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /// Collective. Whether it takes less time to read each byte once and send it on. On one host it does not, because what
 /// one rank has read the others find in the system's cache; but where requests take time, or ranks are on several
-/// hosts, it does.
-inline result<bool> pays_to_share(const communicator& ranks, const reader& from) {
+/// hosts, it does. Nor if a rank says that it can't be sent on.
+inline result<bool> pays_to_share(const communicator& ranks, const reader& from, bool can_be_shared) {
     constexpr int least_readers = 4;
     MPI_Comm host = MPI_COMM_NULL;
     ZTENSOR_TRY(mpi_done(MPI_Comm_split_type(ranks.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
@@ -331,7 +343,8 @@ inline result<bool> pays_to_share(const communicator& ranks, const reader& from)
     ZTENSOR_TRY(mpi_done(MPI_Comm_free(&host), "MPI_Comm_free"));
     const bool has_many_hosts = ranks.size() > on_host && ranks.size() >= least_readers;
     ZTENSOR_TRY_ASSIGN(const uint64_t reasons, ranks.sum(has_many_hosts || !from.is_mapped() ? 1u : 0u));
-    return ranks.size() > 1 && reasons != 0;
+    ZTENSOR_TRY_ASSIGN(const uint64_t obstacles, ranks.sum(can_be_shared ? 0u : 1u));
+    return ranks.size() > 1 && reasons != 0 && obstacles == 0;
 }
 
 /// Collective. Each rank reads what it wants.
