@@ -190,10 +190,11 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::from_index(std::shared_ptr<co
 }
 ZTENSOR_COLD ZTENSOR_INLINE result<file_index> reader::index() const {
     if (files().size() != 1 || file_->joined != nullptr || file_->index.is_foreign()) {
-        return detail::fail(errc::invalid_argument,
-                            file_->index.is_foreign()
-                                ? "a file of another format: read_index() gives what opening it reads"
-                                : "a reader of one file has an index: ask each of files()")
+        return detail::fail(
+                   errc::invalid_argument,
+                   file_->index.is_foreign()
+                       ? "what opening reads of a file of another format is not kept: read it again, by read_index"
+                       : "only a single file has an index: ask for that of each")
             .by_caller()
             .in_file(file_->path);
     }
