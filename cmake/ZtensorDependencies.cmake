@@ -89,7 +89,7 @@ set(ztensor_json_min_version 3.8) # the first that tells CBOR byte strings from 
 set(ztensor_dependency_targets
     Threads::Threads nlohmann_json::nlohmann_json zstd::libzstd zstd::libzstd_shared zstd::libzstd_static zstd::zstd
     ztensor::zstd ztensor::json ztensor::zlib ZLIB::ZLIB ztensor::xxhash ztensor::hdf5 ztensor::http CURL::libcurl
-    CURL::libcurl_shared CURL::libcurl_static)
+    CURL::libcurl_shared CURL::libcurl_static ztensor::mpi MPI::MPI_CXX)
 ztensor_list_missing_targets(ztensor_new_targets ${ztensor_dependency_targets})
 
 find_package(Threads REQUIRED)
@@ -138,6 +138,9 @@ if(ZTENSOR_HDF5) # which the library itself never links to
 endif()
 if(ZTENSOR_HTTP) # likewise
     include(cmake/ZtensorFindCurl.cmake)
+endif()
+if(ZTENSOR_MPI) # likewise
+    include(cmake/ZtensorFindMpi.cmake)
 endif()
 
 set(ZTENSOR_HAS_ZLIB OFF)

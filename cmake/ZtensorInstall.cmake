@@ -38,7 +38,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/ztensorConfigVersion.cma
                                  COMPATIBILITY ${ztensor_compatibility} ${ztensor_architecture})
 install(FILES "${PROJECT_BINARY_DIR}/ztensorConfig.cmake" "${PROJECT_BINARY_DIR}/ztensorConfigVersion.cmake"
               cmake/ZtensorFindZstd.cmake cmake/ZtensorFindXxhash.cmake cmake/ZtensorFindHdf5.cmake
-              cmake/ZtensorFindCurl.cmake
+              cmake/ZtensorFindCurl.cmake cmake/ZtensorFindMpi.cmake
         DESTINATION "${ztensor_package_dir}")
 
 # Relative to the .pc file itself, so that the installed tree may be moved.

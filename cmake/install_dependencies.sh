@@ -23,6 +23,9 @@ has_header() { # HEADER...: any of them will do
     fi
     return 1
 }
+want_program() { # PROGRAM PACKAGE...
+    command -v "$1" >/dev/null || wanted+=("${@:2}")
+}
 need_header() { # PACKAGE HEADER...
     has_header "${@:2}" || packages+=("$1")
 }
@@ -48,6 +51,8 @@ need_header catch2 catch2/catch_all.hpp catch2/catch.hpp
 need_header libcli11-dev CLI/CLI.hpp
 need_header libeigen3-dev eigen3/Eigen/Core Eigen/Core
 want_header libcurl4-openssl-dev curl/curl.h # else its tests are skipped
+want_program mpirun.openmpi openmpi-bin libopenmpi-dev # else the tests of mpi.hpp are skipped, as without the next
+want_program mpirun.mpich mpich libmpich-dev
 want_header libhdf5-dev hdf5/serial/hdf5.h hdf5.h # else its tests are skipped, and zt refuses HDF5
 for program in "$@"; do
     case $program in

@@ -15,6 +15,10 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
+namespace detail {
+struct digest_access;
+} // namespace detail
+
 /// Computes a digest piece by piece. With digest::none it does nothing. Cheap to copy: a copy goes on from there.
 class digester {
 public:
@@ -28,9 +32,20 @@ public:
     [[nodiscard]] std::string text() const;
 
 private:
+    friend struct detail::digest_access;
+
     digest algorithm_;
     detail::digest_memory memory_;
 };
+
+namespace detail {
+
+/// For sums that are combined from those of parts.
+struct digest_access {
+    static void set_crc32c(digester& of, uint32_t sum) noexcept { of.memory_.words[0] = sum; }
+};
+
+} // namespace detail
 
 /// False for XXH3 where the library was built without xxHash.
 [[nodiscard]] bool can_compute(digest algorithm) noexcept;

@@ -54,6 +54,7 @@ class object_attributes;
 class byte_source;
 class byte_sink;
 
+class file_index;
 class reader;
 class object_view;
 class component_view;

@@ -81,6 +81,18 @@ inline result<reader> open_any(std::initializer_list<file_path> paths, const rea
 result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
                         const read_options& options = {});
 
+/// What open_any() reads of one file of any format, with which another process opens it without reading: the header. It
+/// is opened for that, and all that is wrong with it is an error. Errors: as open_any() has them for a file.
+result<file_index> read_index(const file_path& path, const read_options& options = {});
+/// The same of a source of the caller's making, and what stands for its path.
+result<file_index> read_index(std::shared_ptr<const byte_source> source, const file_path& name,
+                              const read_options& options = {});
+/// Opens a file of any format of which the index is known, and checks it as open_any() does without reading it. Other
+/// files that hold a part of it, such as shards and an ONNX model's data, are opened and read as by open_any(). Errors:
+/// as reader::from_index() and open_any().
+result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name, const file_index& index,
+                        const read_options& options = {});
+
 /// Writes the dense tensors of `from` as a safetensors file at `path`. Tensors stand in the order of that format's own
 /// library, widest type first and then by name, and the header, but for spaces at its end that bring the data to a
 /// multiple of 64 bytes, is the text that it would write. Attributes of the file that are text become `__metadata__`,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Where the bytes of a container come from: a mapped file, positional reads, memory, or a class of the user's own; and
-// where they go: a file that appears all at once, memory, or likewise. Knows nothing of what the bytes mean.
+// where they go: a file that appears all at once, memory, or likewise. And what opening read of a file, as a value to be
+// sent to others. Knows nothing of what the bytes mean.
 #ifndef ZTENSOR_IO_HPP
 #define ZTENSOR_IO_HPP
 
@@ -12,7 +13,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -217,6 +221,36 @@ private:
     virtual std::size_t expect(std::uint64_t) { return std::size_t{1} << 20; }
     /// Likewise: whether these bytes are what was written at `offset`; false where that can't be told any more.
     [[nodiscard]] virtual bool holds(std::uint64_t, bytes_view) { return false; }
+};
+
+namespace detail {
+struct file_index_access;
+} // namespace detail
+
+/// What opening reads of a file: both ends and the index of a .zt file, the header of a file of another format; and
+/// which file it is. With it another process opens the same file without reading: see reader::from_index(). A value;
+/// copies share their memory.
+class file_index {
+public:
+    /// From bytes that bytes() gave, in this process or in another one of any host. Errors: invalid_argument for any
+    /// other bytes.
+    static result<file_index> from_bytes(std::vector<std::byte> bytes);
+
+    /// All of it, to be sent to others. They are understood by the same version of the library.
+    [[nodiscard]] bytes_view bytes() const& noexcept { return *bytes_; }
+    bytes_view bytes() const&& = delete;
+    /// Length of the whole file in bytes.
+    [[nodiscard]] std::uint64_t file_bytes() const noexcept;
+    /// When the file's content last changed, in nanoseconds since 1970; 0 where that is not known, such as of memory.
+    [[nodiscard]] std::int64_t modified_nanoseconds() const noexcept;
+    /// Of the bytes that opening read, "crc32c:0x" and 8 digits.
+    [[nodiscard]] std::string digest() const;
+
+private:
+    friend struct detail::file_index_access;
+    explicit file_index(std::shared_ptr<const std::vector<std::byte>> bytes) noexcept : bytes_(std::move(bytes)) {}
+
+    std::shared_ptr<const std::vector<std::byte>> bytes_;
 };
 
 } // namespace ZTENSOR_MODE

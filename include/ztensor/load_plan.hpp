@@ -30,6 +30,8 @@ struct pitched_rows;
 
 namespace detail {
 
+struct load_plan_access;
+
 template <class T>
 inline constexpr bool is_pitched_v = false;
 template <class T>
@@ -152,6 +154,8 @@ public:
     result<load_report> run(const load_options& options = {}) const;
 
 private:
+    friend struct detail::load_plan_access;
+
     template <class Destination, bool Converts>
     [[nodiscard]] static detail::load_destination to(std::remove_reference_t<Destination>& destination) noexcept {
         using given = std::remove_cv_t<std::remove_reference_t<Destination>>;
@@ -191,6 +195,23 @@ private:
     std::vector<detail::load_request> wanted_;
     bool is_out_of_memory_ = false;
 };
+
+namespace detail {
+
+/// For adaptors that share a plan out.
+struct load_plan_access {
+    [[nodiscard]] static const reader& reader_of(const load_plan& plan) noexcept { return plan.file_; }
+    [[nodiscard]] static const std::vector<load_request>& requests_of(const load_plan& plan) noexcept {
+        return plan.wanted_;
+    }
+    [[nodiscard]] static load_plan make(const reader& from, std::vector<load_request> wanted) {
+        load_plan plan(from);
+        plan.wanted_ = std::move(wanted);
+        return plan;
+    }
+};
+
+} // namespace detail
 
 /// A tensor in memory of its own.
 struct loaded_tensor {

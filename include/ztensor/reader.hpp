@@ -87,6 +87,19 @@ public:
     /// null; as open().
     static result<reader> from_source(std::shared_ptr<const byte_source> source, const read_options& options = {});
 
+    /// Opens a .zt file of which the index is known, such as from another process, and checks it as open() does, but
+    /// reads nothing of it: only what read_options::strict() looks at besides. The shards of a model are looked for as
+    /// by open(), which reads them. Errors: file_changed if the file has another size, or was modified at another time
+    /// where both are known; as open().
+    static result<reader> from_index(const file_path& path, const file_index& index, const read_options& options = {});
+    /// The same of a source of the caller's making. Errors: also invalid_argument for null.
+    static result<reader> from_index(std::shared_ptr<const byte_source> source, const file_index& index,
+                                     const read_options& options = {});
+    /// What opening this .zt file has read, of which 104 bytes at most are read again. Errors: invalid_argument for a
+    /// file of another format, of which read_index() gives it, and for many files, each of which has an index of its
+    /// own; out_of_memory; what the source says.
+    result<file_index> index() const;
+
     /// Several open readers as one, file by file. Errors: duplicate_key (a name in two files; all that is wrong is one
     /// error with a sentence for each), out_of_memory.
     static result<reader> join(std::vector<reader> files);
@@ -240,7 +253,8 @@ private:
     explicit reader(std::shared_ptr<const detail::opened_file> opened) noexcept : file_(std::move(opened)) {}
 
     static result<reader> open_from(std::shared_ptr<const byte_source> source, const read_options& options,
-                                    std::string path, const detail::native_path& root = {});
+                                    std::string path, const detail::native_path& root = {},
+                                    const file_index* known = nullptr);
     static result<reader> opened_as(std::shared_ptr<detail::opened_file> opened, result<void> valid);
 
     std::shared_ptr<const detail::opened_file> file_;

@@ -23,6 +23,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -34,6 +36,26 @@ inline namespace ZTENSOR_MODE {
 class named_elements;
 
 namespace detail {
+
+/// A dense tensor of a file that several processes write together.
+struct planned_tensor {
+    std::string name;
+    ztensor::shape dimensions;
+    dtype storage = dtype::u8;
+    store how;
+    std::optional<ztensor::attributes> about;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    std::string digest; ///< its text, once it is known; "" for none
+};
+
+/// Checks options and tensors as a writer does, and says where each is to lie. Gives the bytes before the first.
+/// Errors: as writer::create() and add(), with a sentence for each tensor; not_expressible for what is compressed.
+result<std::vector<std::byte>> plan_tensors(const write_options& options, const ztensor::attributes* of_file,
+                                            std::vector<planned_tensor>& tensors);
+/// What follows the last of them. Errors: as writer::finish().
+result<std::vector<std::byte>> encode_planned(const write_options& options, const ztensor::attributes* of_file,
+                                              const std::vector<planned_tensor>& tensors);
 
 class section_writer;
 class memory_sink;

@@ -18,7 +18,7 @@ RANKS = {
     6: "sparse quantized reader writer",
     7: "load_plan copy edit lint json pieces import",
     8: "ztensor compiled",
-    9: "hdf5 http s3 eigen mdspan dlpack visit formatter",
+    9: "hdf5 http s3 mpi eigen mdspan dlpack visit formatter",
 }
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
@@ -39,6 +39,7 @@ WINGS = {
     "import": (7, 7),
     "hdf5": (8, 7),  # of the adaptor alone
     "http": (8, 7),  # likewise
+    "mpi": (8, 7),  # likewise
 }
 WAIST_WING = "base"  # all of detail/ that a public header may reach in compiled mode
 WAIST_EXCEPTIONS = {"json": {"cbor"}}  # header-only in both modes: a compiled library knows no nlohmann/json
@@ -67,6 +68,7 @@ FOREIGN_HEADERS = {
     r"eigen\.hpp": r"Eigen/\w+",
     r"detail/hdf5/library\.hpp": r"hdf5\.h",
     r"detail/http/(client|url)\.hpp": r"curl/curl\.h",
+    r"detail/mpi/communicator\.hpp": r"mpi\.h",
     r"mdspan\.hpp": r"mdspan/mdspan\.hpp|experimental/mdspan",
 }
 FOREIGN_WORDS = {
@@ -81,6 +83,7 @@ FOREIGN_WORDS = {
     r"\bthread_local\b": r"detail/os/system\.hpp|version\.hpp",
     r"\bH5[A-Z]+\w*|\bhid_t\b|\bherr_t\b|\bhsize_t\b|\bhaddr_t\b": r"detail/hdf5/\w+\.hpp",
     r"\bcurl_\w+|\bCURL\w*": r"detail/http/(client|url)\.hpp",
+    r"\bMPI_\w+": r"(detail/mpi/\w+|mpi)\.hpp",
 }
 
 MAX_MACROS = 18  # six of them make the name of the mode, three pass errors on

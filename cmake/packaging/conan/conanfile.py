@@ -25,8 +25,8 @@ class ZtensorConan(ConanFile):
     topics = ("tensor", "serialization", "machine-learning", "header-only")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {name: [True, False] for name in ("compiled", "json", "zlib", "hdf5", "http", "shared", "fPIC")}
-    default_options = {"compiled": False, "json": True, "zlib": True, "hdf5": False, "http": False, "shared": False,
+    options = {name: [True, False] for name in ("compiled", "json", "zlib", "hdf5", "http", "mpi", "shared", "fPIC")}
+    default_options = {"compiled": False, "json": True, "zlib": True, "hdf5": False, "http": False, "mpi": False, "shared": False,
                        "fPIC": True}
     no_copy_source = True
 
@@ -69,6 +69,8 @@ class ZtensorConan(ConanFile):
             self.requires("hdf5/[>=1.10 <3]", transitive_headers=True, transitive_libs=True, package_id_mode="unrelated_mode")
         if self.options.http:  # of who includes http.hpp
             self.requires("libcurl/[>=7.78 <9]", transitive_headers=True, transitive_libs=True, package_id_mode="unrelated_mode")
+        if self.options.mpi:  # of who includes mpi.hpp
+            self.requires("openmpi/[>=4.1 <6]", transitive_headers=True, transitive_libs=True, package_id_mode="unrelated_mode")
 
     def package_id(self):
         if not self.info.options.compiled:
@@ -126,6 +128,8 @@ class ZtensorConan(ConanFile):
             self.cpp_info.requires.append("hdf5::hdf5_c")
         if self.options.http:
             self.cpp_info.requires.append("libcurl::libcurl")
+        if self.options.mpi:
+            self.cpp_info.requires.append("openmpi::openmpi")
         if self.options.compiled:
             self.cpp_info.set_property("cmake_target_aliases", ["ztensor::import", "ztensor::compiled"])
             self.cpp_info.set_property("pkg_config_aliases", ["ztensor-compiled"])

@@ -13,6 +13,7 @@
 #include <ztensor/detail/import/onnx.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/index/frame.hpp>
+#include <ztensor/detail/read/file_index.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/io.hpp>
@@ -177,6 +178,41 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_s
         const detail::foreign_file file = {detail::with_read_ahead(std::move(source), options), name.native(), options};
         const bool is_index = detail::ends_with_ignoring_case(detail::path_text(file.path), ".json");
         return is_index ? detail::open_index(file) : detail::open_one(file);
+    });
+}
+
+// -- index
+
+ZTENSOR_COLD ZTENSOR_INLINE result<file_index> read_index(const file_path& path, const read_options& options) {
+    return detail::guard_memory([&]() -> result<file_index> {
+        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));
+        return read_index(std::move(source), path, options);
+    });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<file_index> read_index(std::shared_ptr<const byte_source> source,
+                                                          const file_path& name, const read_options& options) {
+    if (source == nullptr) {
+        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+    }
+    return detail::guard_memory([&]() -> result<file_index> {
+        const auto noting = std::make_shared<detail::noting_source>(std::move(source));
+        ZTENSOR_TRY(detail::open_one({noting, name.native(), options}));
+        return noting->index();
+    });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
+                                                    const file_index& index, const read_options& options) {
+    if (source == nullptr) {
+        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+    }
+    return detail::guard_memory([&]() -> result<reader> {
+        ZTENSOR_TRY(
+            detail::in_file(detail::file_index_access::check_same(*source, index), detail::path_text(name.native())));
+        source = detail::with_read_ahead(std::move(source), options);
+        return detail::open_one(
+            {std::make_shared<detail::indexed_source>(std::move(source), index), name.native(), options});
     });
 }
 

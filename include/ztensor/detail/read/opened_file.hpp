@@ -171,9 +171,9 @@ ZTENSOR_COLD inline result<void> check_manifest_hash(const manifest_location& at
     return fail(errc::manifest_damaged, "the manifest's XXH3 is not the one that the footer gives").at(at.offset);
 }
 
-/// Fills `opened` from its source: both ends, the manifest, every rule that needs no data. No byte of a blob is read.
-ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
-    const byte_source& source = *opened.source;
+/// Fills `opened` from `source`, its own or one that gives the same bytes: both ends, the manifest, every rule that
+/// needs no data. No byte of a blob is read.
+ZTENSOR_COLD inline result<void> open_container(opened_file& opened, const byte_source& source) {
     ZTENSOR_TRY_ASSIGN(const manifest_location at, find_manifest(source, opened.options.max_manifest_bytes()));
     if (at.is_data_shard) { // there is nothing in it that it knows of
         opened.index.version = version::v2;
@@ -187,6 +187,9 @@ ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
     }
     ZTENSOR_TRY(parse_index(opened.index, at, opened.file_bytes, opened.options));
     return rulebook(opened.index).check();
+}
+ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
+    return open_container(opened, *opened.source);
 }
 
 /// The same of a file of another format: `opened` has its source and what kind it is, and `draft` is what its header

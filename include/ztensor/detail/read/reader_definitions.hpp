@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/write.hpp>
+#include <ztensor/detail/read/file_index.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/detail/read/joined_files.hpp>
 #include <ztensor/detail/read/read_ahead.hpp>
@@ -92,14 +93,14 @@ ZTENSOR_COLD ZTENSOR_INLINE reader::reader() noexcept : file_(std::shared_ptr<vo
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<const byte_source> source,
                                                              const read_options& options, std::string path,
-                                                             const detail::native_path& root) {
+                                                             const detail::native_path& root, const file_index* known) {
     auto opened = std::make_shared<detail::opened_file>();
     opened->file_bytes = source->size();
     opened->source = std::move(source);
     opened->options = options;
     opened->path = std::move(path);
     result<void> valid = detail::guard_memory([&] {
-        result<void> done = detail::open_container(*opened);
+        result<void> done = known != nullptr ? detail::open_indexed(*opened, *known) : detail::open_container(*opened);
         if (done && opened->options.is_strict()) {
             done = detail::check_strictly(*opened);
         }
@@ -142,6 +143,62 @@ ZTENSOR_INLINE result<reader> reader::from_source(std::shared_ptr<const byte_sou
     }
     return detail::guard_memory(
         [&] { return open_from(detail::with_read_ahead(std::move(source), options), options, {}); });
+}
+
+// -- index
+
+ZTENSOR_COLD ZTENSOR_INLINE result<file_index> file_index::from_bytes(std::vector<std::byte> bytes) {
+    using layout = detail::file_index_access;
+    const bool has_head = bytes.size() >= layout::head_bytes &&
+                          detail::as_text(bytes_view(bytes).first(layout::magic.size())) == layout::magic;
+    if (!has_head || layout::number_at(bytes, layout::crc_at) != layout::crc_of(bytes) ||
+        !layout::for_each_range(bytes, [](std::uint64_t, bytes_view) { return false; })) {
+        return detail::fail(errc::invalid_argument, "the {} bytes are not those of a file_index", {bytes.size()})
+            .by_caller();
+    }
+    return detail::guard_memory([&]() -> result<file_index> {
+        return file_index(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
+    });
+}
+ZTENSOR_INLINE std::uint64_t file_index::file_bytes() const noexcept {
+    return detail::file_index_access::number_at(*bytes_, detail::file_index_access::size_at);
+}
+ZTENSOR_INLINE std::int64_t file_index::modified_nanoseconds() const noexcept {
+    return static_cast<std::int64_t>(
+        detail::file_index_access::number_at(*bytes_, detail::file_index_access::modified_at));
+}
+ZTENSOR_COLD ZTENSOR_INLINE std::string file_index::digest() const {
+    return digest_text(ztensor::digest::crc32c, bytes_view(*bytes_).subspan(detail::file_index_access::count_at));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::from_index(const file_path& path, const file_index& index,
+                                                              const read_options& options) {
+    return detail::guard_memory([&]() -> result<reader> {
+        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));
+        source = detail::with_read_ahead(std::move(source), options);
+        const detail::native_path native = path.native();
+        return open_from(std::move(source), options, detail::path_text(native), native, &index);
+    });
+}
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::from_index(std::shared_ptr<const byte_source> source,
+                                                              const file_index& index, const read_options& options) {
+    if (source == nullptr) {
+        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+    }
+    return detail::guard_memory(
+        [&] { return open_from(detail::with_read_ahead(std::move(source), options), options, {}, {}, &index); });
+}
+ZTENSOR_COLD ZTENSOR_INLINE result<file_index> reader::index() const {
+    if (files().size() != 1 || file_->joined != nullptr || file_->index.is_foreign()) {
+        return detail::fail(
+                   errc::invalid_argument,
+                   file_->index.is_foreign()
+                       ? "what opening reads of a file of another format is not kept: read it again, by read_index"
+                       : "only a single file has an index: ask for that of each")
+            .by_caller()
+            .in_file(file_->path);
+    }
+    return detail::in_file(detail::guard_memory([&] { return detail::index_of(*file_); }), file_->path);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::join(std::vector<reader> files) {

@@ -151,22 +151,27 @@ protected:
     bool is_new_name_ = true; ///< false where an existing file is written in place
 };
 
-/// Writes a temporary file, under no name where the system has that, and renames it over the old file.
+/// Writes a temporary file, under no name where the system has that, unless other processes are to find it, and renames
+/// it over the old file.
 class replacing_file final : public atomic_file {
 public:
     /// `lock`, if there is one, keeps other writers from the file that is replaced.
-    replacing_file(located_file place, sync_level sync, optional<output_file> lock = std::nullopt) noexcept
-        : atomic_file(std::move(place), sync) {
+    replacing_file(located_file place, sync_level sync, optional<output_file> lock = std::nullopt,
+                   bool must_have_name = false) noexcept
+        : atomic_file(std::move(place), sync), must_have_name_(must_have_name) {
         lock_ = std::move(lock);
     }
     ~replacing_file() override { static_cast<void>(abandon()); }
+
+    /// Beside the target; "" while it has none.
+    [[nodiscard]] const native_path& name_so_far() const noexcept { return written_; }
 
     /// Touches nothing of an old file.
     ZTENSOR_COLD result<void> open() override {
         ZTENSOR_TRY_ASSIGN(const file_status old, lock_ ? lock_->status() : status_of_old());
         // With no more permissions than the old file's owner has, so that at no time more people can read the new one.
         const uint32_t permissions = old.kind == file_kind::regular ? old.permissions & 0700u : default_permissions;
-        if (open_unnamed(permissions)) {
+        if (!must_have_name_ && open_unnamed(permissions)) {
             return file_->lock();
         }
         const result<void> made = under_new_name([&](const native_path& name) -> result<void> {
@@ -280,6 +285,7 @@ private:
     }
 
     bool is_unnamed_ = false;
+    bool must_have_name_;
 };
 
 /// Writes under the final name. An old file keeps its content until the first byte is written.

@@ -267,6 +267,128 @@ ZTENSOR_INLINE result<void> save(const file_path& path, std::initializer_list<na
     });
 }
 
+// -- planned files
+//
+// What several processes write together: where everything lies is known before a byte of it, and the index is made when
+// all of it is written.
+
+namespace detail {
+
+[[nodiscard]] inline dense_tensor tensor_of(const write_options& options, const planned_tensor& planned,
+                                            const object_attributes& about) {
+    return in_words_of(options.version(), {planned.name, planned.dimensions, planned.storage,
+                                           writer_core::word_of_type(planned.how), planned.how, about});
+}
+
+/// How its digest is computed.
+[[nodiscard]] inline digest planned_digest(const write_options& options, const store& how) noexcept {
+    return how.digest() == digest::none && options.version() == format_version::v2 ? digest::xxh3 : how.digest();
+}
+
+/// Errors: not_expressible.
+ZTENSOR_COLD inline result<void> check_planned_store(const write_options& options, const store& how) {
+    const digest of_other_versions = options.version() == format_version::v2 ? digest::crc32c : digest::xxh3;
+    if (how.digest() == digest::crc32 || how.digest() == of_other_versions) {
+        return not_expressible(options.version(), sentence("digests of {}", {name(how.digest())}));
+    }
+    if (how.encoding() != encoding::raw || how.is_big_endian()) {
+        return fail(errc::not_expressible, "what several processes write is raw and little-endian: only so its place "
+                                           "is known before");
+    }
+    return {};
+}
+
+/// Takes one tensor into the draft, and gives its end.
+ZTENSOR_COLD inline result<uint64_t> plan_tensor(const write_options& options, uint64_t position,
+                                                 planned_tensor& planned, manifest_draft& draft) {
+    ZTENSOR_TRY(check_planned_store(options, planned.how));
+    const uint64_t least = options.version() == format_version::v2 ? canonical_alignment_2 : blob_alignment;
+    const logical_type_facts* const type = find_logical_type_of(options.version(), planned.how.type());
+    if (planned.about && options.version() == format_version::v2) {
+        ZTENSOR_TRY_ASSIGN(planned.about,
+                           deterministic_attributes(*planned.about, depth_around_object_attributes(options.version())));
+        if (planned.about->empty()) {
+            planned.about.reset();
+        }
+    }
+    planned.bytes = bytes_of_elements(planned.dimensions, planned.storage, type, false).value_or(0);
+    const attributes* const values = planned.about ? &*planned.about : nullptr;
+    const object_attributes about = values != nullptr ? object_attributes(*values) : object_attributes();
+    const dense_tensor said = tensor_of(options, planned, about);
+    component_entry data = entry_of(said, planned.bytes);
+    data.own_digest = digest_text(planned_digest(options, planned.how), {}); // as long as the one that it will have
+    const object_entry object = entry_of(said, data);
+    ZTENSOR_TRY(draft.check_new_name(planned.name));
+    ZTENSOR_TRY(check_dense(options.version(), said, data));
+    ZTENSOR_TRY(about.check()(options.version(), object));
+    ZTENSOR_TRY(draft.check_bounds(object, 0));
+    const optional<uint64_t> offset = checked_align(position, options.alignment_bytes().value_or(least));
+    const optional<uint64_t> end = offset ? checked_add(*offset, planned.bytes) : std::nullopt;
+    if (!end) {
+        return fail(errc::too_large_for_host, "the file would take more than 2^64 bytes");
+    }
+    planned.offset = *offset;
+    draft.keep(object);
+    return *end;
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<std::vector<std::byte>>
+plan_tensors(const write_options& options, const ztensor::attributes* of_file, std::vector<planned_tensor>& tensors) {
+    ZTENSOR_TRY(check_options(options));
+    if (options.shard_bytes() != 0 || options.publish() != publish_mode::replace) {
+        return fail(errc::invalid_argument, "several processes write one file together, which replaces the old one: "
+                                            "no shards, and nothing in place");
+    }
+    manifest_draft draft(options);
+    if (of_file != nullptr) {
+        ZTENSOR_TRY(draft.set_attributes(*of_file, 0));
+    }
+    const string_view magic = options.version() == format_version::v0_1 ? magic_0_1
+                              : options.version() == format_version::v2 ? magic_2
+                                                                        : magic_1;
+    problem_list problems;
+    uint64_t position = magic.size();
+    for (planned_tensor& each : tensors) {
+        result<uint64_t> end = plan_tensor(options, position, each, draft);
+        if (!end) {
+            problems.add(std::move(end).error().in_object(each.name).by_caller());
+        }
+        position = end.value_or(position);
+    }
+    if (!problems.empty()) {
+        return problems.all(sentence("{} of {} tensors can't be written:", {problems.size(), tensors.size()}), true);
+    }
+    const bytes_view head = as_bytes(magic);
+    return std::vector<std::byte>(head.begin(), head.end());
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<std::vector<std::byte>> encode_planned(const write_options& options,
+                                                                          const ztensor::attributes* of_file,
+                                                                          const std::vector<planned_tensor>& tensors) {
+    manifest_draft draft(options);
+    if (of_file != nullptr) {
+        ZTENSOR_TRY(draft.set_attributes(*of_file, 0));
+    }
+    uint64_t position = magic_bytes;
+    for (const planned_tensor& each : tensors) {
+        const object_attributes about = each.about ? object_attributes(*each.about) : object_attributes();
+        const dense_tensor said = tensor_of(options, each, about);
+        component_entry data = entry_of(said, each.bytes);
+        data.offset = each.offset;
+        data.own_digest = each.digest;
+        draft.keep(entry_of(said, data));
+        position = each.offset + each.bytes;
+    }
+    auto sink = std::make_unique<memory_sink>();
+    memory_sink& memory = *sink;
+    section_writer file(std::move(sink), options);
+    file.go_on_at(position);
+    ZTENSOR_TRY(draft.write(file));
+    return memory.take();
+}
+
+} // namespace detail
+
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 

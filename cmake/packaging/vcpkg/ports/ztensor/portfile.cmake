@@ -8,6 +8,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options
         hdf5 ZTENSOR_HDF5
         http ZTENSOR_HTTP
         json ZTENSOR_JSON
+        mpi ZTENSOR_MPI
         zlib ZTENSOR_ZLIB
 )
 if("compiled" IN_LIST FEATURES)

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+//
+// A model that all ranks open: rank 0 reads, and the others parse what it read.
+#ifndef ZTENSOR_DETAIL_MPI_OPEN_HPP
+#define ZTENSOR_DETAIL_MPI_OPEN_HPP
+
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/mpi/communicator.hpp>
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/read/siblings.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/import.hpp>
+#include <ztensor/io.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/result.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// What opening read of one file that is open. `read_again() -> result<file_index>` opens one of another format.
+template <class Again>
+result<file_index> index_of_any(const reader& file, const Again& read_again) {
+    const bool is_zt = file.container() == container_kind::zt;
+    return is_zt ? file.index() : read_again();
+}
+
+/// What the others need: of each file its path, whether it is a .zt file, and its index.
+inline result<vector<byte>> index_message(const reader& opened, const read_options& options) {
+    message said;
+    said.put(uint64_t{opened.files().size()});
+    for (const reader& each : opened.files()) {
+        ZTENSOR_TRY_ASSIGN(const file_index index,
+                           index_of_any(each, [&] { return read_index(each.path(), options); }));
+        said.put(each.path());
+        said.put(uint64_t{each.container() == container_kind::zt});
+        said.put(index.bytes());
+    }
+    return std::move(said.all());
+}
+
+/// A .zt file alone. Of many files few stay open, as open_any() has it.
+inline result<reader> open_indexed_path(const file_path& path, bool is_alone, const file_index& index,
+                                        const read_options& options) {
+    if (is_alone) {
+        return reader::from_index(path, index, options);
+    }
+    const native_path native = path.native();
+    result<file> opened = file::open(native);
+    result<std::shared_ptr<const byte_source>> source =
+        opened ? source_of_sibling(*std::move(opened), options, native) : std::move(opened).error();
+    return source ? open_any(*std::move(source), path, index, options)
+                  : std::move(source).error().in_file(path_text(native));
+}
+
+/// All files that rank 0 opened.
+inline result<reader> open_from(message said, const read_options& options) {
+    const uint64_t count = said.number();
+    vector<reader> files;
+    for (uint64_t i = 0; i < count; ++i) {
+        const string path(said.text());
+        const bool is_zt = said.number() != 0;
+        const bytes_view bytes = said.bytes();
+        ZTENSOR_TRY_ASSIGN(const file_index index, file_index::from_bytes({bytes.begin(), bytes.end()}));
+        ZTENSOR_TRY_ASSIGN(reader file, open_indexed_path(path, is_zt && count == 1, index, options));
+        files.push_back(std::move(file));
+    }
+    return files.size() == 1 ? std::move(files.front()) : reader::join(std::move(files));
+}
+
+/// Collective. `open_here() -> result<reader>` and `describe(reader) -> result<vector<byte>>` are called on rank 0, and
+/// `open_there(message) -> result<reader>` on the others.
+template <class OpenHere, class Describe, class OpenThere>
+result<reader> open_by_root(const communicator& ranks, const OpenHere& open_here, const Describe& describe,
+                            const OpenThere& open_there) {
+    reader opened;
+    result<vector<byte>> said = vector<byte>();
+    if (ranks.is_root()) {
+        said = guard_rank([&]() -> result<vector<byte>> {
+            ZTENSOR_TRY_ASSIGN(opened, open_here());
+            return ranks.size() == 1 ? vector<byte>() : describe(opened);
+        });
+    }
+    ZTENSOR_TRY_ASSIGN(vector<byte> bytes, ranks.broadcast(std::move(said)));
+    return ranks.agree(guard_rank([&]() -> result<reader> {
+        return ranks.is_root() ? result<reader>(opened) : open_there(message(std::move(bytes)));
+    }));
+}
+
+inline result<reader> open_together(const communicator& ranks, const file_path& path, const read_options& options) {
+    return open_by_root(
+        ranks, [&] { return open_any(path, options); },
+        [&](const reader& opened) { return index_message(opened, options); },
+        [&](message said) { return open_from(std::move(said), options); });
+}
+
+inline result<reader> open_together(const communicator& ranks, std::shared_ptr<const byte_source> source,
+                                    const file_path& name, const read_options& options) {
+    return open_by_root(
+        ranks, [&] { return open_any(source, name, options); },
+        [&](const reader& opened) -> result<vector<byte>> {
+            ZTENSOR_TRY_ASSIGN(const file_index index,
+                               index_of_any(opened, [&] { return read_index(source, name, options); }));
+            return vector<byte>(index.bytes().begin(), index.bytes().end());
+        },
+        [&](message said) -> result<reader> {
+            ZTENSOR_TRY_ASSIGN(const file_index index, file_index::from_bytes(std::move(said.all())));
+            return open_any(source, name, index, options);
+        });
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
