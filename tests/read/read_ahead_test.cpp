@@ -569,10 +569,18 @@ TEST_CASE("a source takes its requests by itself, in any order, and what it lose
 
 namespace {
 
-/// The first call keeps its last request until another call has come.
+/// The first call keeps its last request until another call has come. Readers get nothing before the first.
 class holding_source final : public waiting_source {
 public:
     explicit holding_source(const bytes& content) : waiting_source(content) { best.requests_per_call = 8; }
+
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+        if (holds) {
+            std::unique_lock<std::mutex> lock(mutex_);
+            came_.wait_for(lock, std::chrono::seconds(20), [&] { return calls_ > 0; });
+        }
+        return waiting_source::read_at(offset, destination);
+    }
 
     void read_many(ztensor::read_requests& wanted) const override {
         const bool is_first = holds && count_call() == 1;
