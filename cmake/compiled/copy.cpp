@@ -6,6 +6,7 @@
 ZTENSOR_EXPORT_BEGIN
 #include <ztensor/copy.hpp>
 #include <ztensor/import.hpp>
+#include <ztensor/sharded_writer.hpp>
 ZTENSOR_EXPORT_END
 
 #include <ztensor/detail/transfer/copy_definitions.hpp>

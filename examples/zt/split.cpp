@@ -4,13 +4,8 @@
 #include "selection.hpp"
 #include "terminal.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -32,28 +27,32 @@ struct split_options {
     selection selected;
 };
 
-/// For each object that is selected, in the order of the files, the number of its shard from 0 on; and how many shards
-/// there are.
-std::pair<std::vector<std::size_t>, std::size_t> assign_shards(const std::vector<ztensor::reader>& files,
-                                                               const selection& selected, std::uint64_t most_bytes) {
-    std::vector<std::size_t> shards;
-    std::size_t shard = 0;
-    std::uint64_t held = 0;
+/// What is to be written: bytes in all. Throws content_error if two objects are to have one name.
+std::uint64_t check_objects(const std::vector<ztensor::reader>& files, const selection& selected) {
+    std::set<std::string> names;
+    std::uint64_t bytes = 0;
     for (const ztensor::reader& from : files) {
         for (const ztensor::object_view object : from) {
             if (!selected.takes(object)) {
                 continue;
             }
-            const std::uint64_t bytes = stored_bytes_of(object);
-            if (held != 0 && bytes > most_bytes - std::min(held, most_bytes)) {
-                ++shard;
-                held = 0;
+            const std::string name = selected.name_for(object.name());
+            if (!names.insert(name).second) {
+                throw content_error("two objects are to be called \"" + printable(name) + '"');
             }
-            held += bytes;
-            shards.push_back(shard);
+            bytes += stored_bytes_of(object);
         }
     }
-    return {std::move(shards), shard + 1};
+    return bytes;
+}
+
+/// Each shard has those of all files.
+void copy_attributes(const std::vector<ztensor::reader>& files, ztensor::sharded_writer& to) {
+    for (const ztensor::reader& from : files) {
+        if (from.has_attributes()) {
+            to.add_attributes(from.attributes()).value();
+        }
+    }
 }
 
 /// What the shards are called after: the file, the folder, or the index without its two endings.
@@ -66,10 +65,13 @@ std::string stem_of(const std::string& path) {
     return has_ending(path, ".json") ? stem.stem().stem().string() : stem.string();
 }
 
-std::string shard_name(const std::string& stem, std::size_t number, std::size_t count) {
-    char ending[64];
-    std::snprintf(ending, sizeof ending, "-%05zu-of-%05zu.zt", number + 1, count);
-    return stem + ending;
+/// What was written, by its index.
+void tell_shards(const std::filesystem::path& index) {
+    const ztensor::reader written = ztensor::open_any(index).value();
+    for (const ztensor::reader& shard : written.files()) {
+        std::cout << std::filesystem::path(std::string(shard.path())).filename().string() << ": "
+                  << grouped(shard.size()) << " objects\n";
+    }
 }
 
 exit_code split_file(split_options& options) {
@@ -82,65 +84,34 @@ exit_code split_file(split_options& options) {
     options.selected.check(files);
     const std::filesystem::path folder = options.folder;
     const std::string stem = stem_of(options.in);
-    const auto [shards, count] = assign_shards(files, options.selected, most_bytes);
+    const std::uint64_t total = check_objects(files, options.selected);
     std::error_code failure;
     std::filesystem::create_directories(folder, failure);
     if (failure) {
         throw std::runtime_error(printable(options.folder) + ": the folder can't be made: " + failure.message());
     }
 
-    nlohmann::ordered_json index = {{"metadata", {{"total_size", 0}}},
-                                    {"weight_map", nlohmann::ordered_json::object()}};
-    std::uint64_t total = 0;
-    std::vector<std::vector<std::string>> names(count);
-    {
-        std::size_t position = 0;
-        for (const ztensor::reader& from : files) {
-            for (const ztensor::object_view object : from) {
-                if (!options.selected.takes(object)) {
-                    continue;
-                }
-                const std::size_t shard = shards[position++];
-                names[shard].emplace_back(object.name());
-                const std::string name = options.selected.name_for(object.name());
-                if (!index["weight_map"].emplace(name, shard_name(stem, shard, count)).second) {
-                    throw content_error("two objects are to be called \"" + printable(name) + '"');
-                }
-                total += stored_bytes_of(object);
-            }
-        }
-    }
-    index["metadata"]["total_size"] = total;
-
+    auto to = ztensor::sharded_writer::create(folder / (stem + ".zt"), ztensor::write_options().shard_bytes(most_bytes))
+                  .value();
+    copy_attributes(files, to);
     progress_line progress;
     std::uint64_t done = 0;
-    for (std::size_t shard = 0; shard < count; ++shard) {
-        const std::string name = shard_name(stem, shard, count);
-        auto to = ztensor::writer::create(folder / name).value();
-        const std::set<std::string, std::less<>> wanted(names[shard].begin(), names[shard].end());
-        const auto how =
-            ztensor::copy_options()
-                .select([&](const ztensor::object_view& object) { return wanted.count(object.name()) != 0; })
-                .rename([&](std::string_view old_name) { return options.selected.name_for(old_name); })
-                .progress([&](const ztensor::copy_progress& now) {
-                    progress.show(done + now.done_bytes, total, now.object);
-                    return true;
-                });
-        for (const ztensor::reader& from : files) {
-            ztensor::copy(from, to, how).value();
-            for (const ztensor::object_view object : from) {
-                done += wanted.count(object.name()) != 0 ? stored_bytes_of(object) : 0;
-            }
-        }
-        to.finish().value();
-        std::cout << name << ": " << grouped(names[shard].size()) << " objects\n";
+    for (const ztensor::reader& from : files) {
+        std::uint64_t copied = 0;
+        const auto how = ztensor::copy_options()
+                             .file_attributes(false)
+                             .select([&](const ztensor::object_view& object) { return options.selected.takes(object); })
+                             .rename([&](std::string_view old_name) { return options.selected.name_for(old_name); })
+                             .progress([&](const ztensor::copy_progress& now) {
+                                 copied = now.done_bytes;
+                                 progress.show(done + copied, total, now.object);
+                                 return true;
+                             });
+        ztensor::copy(from, to, how).value();
+        done += copied;
     }
-    const std::filesystem::path index_path = folder / (stem + ".zt.index.json");
-    std::ofstream out(index_path, std::ios::binary);
-    out << index.dump(2) << '\n';
-    if (!out.flush()) {
-        throw std::runtime_error("can't write " + index_path.string());
-    }
+    to.finish().value();
+    tell_shards(folder / (stem + ".zt.index.json"));
     return good;
 }
 

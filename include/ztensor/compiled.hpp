@@ -28,6 +28,7 @@
 #include <ztensor/detail/transfer/copy_definitions.hpp>
 #include <ztensor/detail/transfer/export_definitions.hpp>
 #include <ztensor/detail/write/edit_definitions.hpp>
+#include <ztensor/detail/write/sharded_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/fwd.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
@@ -91,6 +92,12 @@ private:
 /// blob was being copied, from the source (io_error, file_changed) or the sink: then `to` is closed, as after any
 /// failure to write, and nothing of it will be seen.
 result<void> copy(const reader& from, writer& to, const copy_options& options = {});
+
+/// Copies into many files, as sharded_writer has them, in the same order. Blobs that objects share stay one where these
+/// objects come to the same file. Attributes are added before the first object: later, unless there are none or
+/// copy_options::file_attributes() is false, they are invalid_argument. Errors: as above, and those of
+/// sharded_writer::add().
+result<void> copy(const reader& from, sharded_writer& to, const copy_options& options = {});
 
 /// Copies one object under its own name, or another. `to.add(object)` says the same. Errors: as above.
 result<void> copy(const object_view& from, writer& to);

@@ -70,6 +70,7 @@ class load_plan;
 class executor;
 
 class writer;
+class sharded_writer;
 class tensor_stream;
 class editor;
 class object_draft;

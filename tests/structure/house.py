@@ -16,7 +16,7 @@ RANKS = {
     2: "digest attributes io tensor readable",
     5: "object_view object_draft",
     6: "sparse quantized reader writer",
-    7: "load_plan copy edit lint json pieces import",
+    7: "load_plan copy edit lint json pieces import sharded_writer",
     8: "ztensor compiled",
     9: "hdf5 http s3 mpi eigen mdspan dlpack visit formatter",
 }

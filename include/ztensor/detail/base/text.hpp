@@ -231,6 +231,28 @@ ZTENSOR_COLD inline void piece::append_to(string& out) const {
     return sentence("{}", {in_quotes(text)});
 }
 
+// -- JSON
+
+/// `text`, which is UTF-8, as a JSON string: nothing is escaped that need not be.
+ZTENSOR_COLD inline void append_json_text(string& out, string_view text) {
+    constexpr char digits[] = "0123456789abcdef";
+    constexpr string_view named = "\b\t\n\f\r\"\\";
+    constexpr string_view names = "btnfr\"\\";
+    out += '"';
+    for (const char c : text) {
+        const size_t name = named.find(c);
+        if (name != std::string_view::npos) {
+            out += {'\\', names[name]};
+        } else if (static_cast<unsigned char>(c) < 0x20) {
+            const char escape[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+            out.append(escape, sizeof escape);
+        } else {
+            out += c;
+        }
+    }
+    out += '"';
+}
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

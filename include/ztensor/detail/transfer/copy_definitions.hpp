@@ -8,9 +8,11 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/transfer/transcode.hpp>
+#include <ztensor/detail/write/sharded_core.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/sharded_writer.hpp>
 #include <ztensor/writer.hpp>
 
 #include <algorithm>
@@ -67,14 +69,14 @@ struct copied_object {
 /// While it lives, the writer knows again the blobs that it has copied.
 class blob_memory {
 public:
-    explicit blob_memory(writer& to)
-        : file_(writer_access::core_of(to)->file()), of_outer_copy_(file_.begin_copying(copied_)) {}
+    /// Of the copied blobs of its file.
+    blob_memory(writer& to, copied_blobs& copied)
+        : file_(writer_access::core_of(to)->file()), of_outer_copy_(file_.begin_copying(copied)) {}
     blob_memory(const blob_memory&) = delete;
     blob_memory& operator=(const blob_memory&) = delete;
     ~blob_memory() { file_.end_copying(of_outer_copy_); }
 
 private:
-    copied_blobs copied_;
     section_writer& file_;
     copied_blobs* of_outer_copy_; ///< which may call this one, from its progress for one
 };
@@ -89,21 +91,23 @@ private:
     });
 }
 
-inline result<void> copy_file_attributes(const reader& from, writer& to) {
+template <class Writer>
+result<void> copy_file_attributes(const reader& from, Writer& to) {
     if (!from.has_attributes() || (from.attributes().empty() && to.version() == format_version::v0_1)) {
         return {};
     }
     return to.add_attributes(from.attributes());
 }
 
-inline result<void> copy_objects(const vector<copied_object>& objects, writer& to, const copy_options& options) {
+/// `put(object) -> result<void>` copies one.
+template <class Put>
+result<void> copy_objects(const vector<copied_object>& objects, const copy_options& options, const Put& put) {
     copy_progress progress;
     for (const copied_object& each : objects) {
         progress.total_bytes += each.stored_bytes;
     }
     for (const copied_object& each : objects) {
-        ZTENSOR_TRY_ASSIGN(const redrafted draft, redraft(each.object, to.version(), options.reencodes()));
-        ZTENSOR_TRY(to.add_object(each.name, draft.draft));
+        ZTENSOR_TRY(put(each));
         progress.object = each.object.name();
         progress.done_bytes += each.stored_bytes;
         if (options.progress() && !options.progress()(progress)) {
@@ -112,6 +116,11 @@ inline result<void> copy_objects(const vector<copied_object>& objects, writer& t
         }
     }
     return {};
+}
+
+inline result<void> copy_object(const object_view& from, writer& to, string_view name, bool reencodes) {
+    ZTENSOR_TRY_ASSIGN(const redrafted draft, redraft(from, to.version(), reencodes));
+    return to.add_object(name, draft.draft);
 }
 
 } // namespace detail
@@ -127,8 +136,38 @@ ZTENSOR_INLINE result<void> copy(const reader& from, writer& to, const copy_opti
         if (options.file_attributes()) {
             ZTENSOR_TRY(detail::copy_file_attributes(from, to));
         }
-        const detail::blob_memory memory(to);
-        return detail::copy_objects(detail::objects_to_copy(from, to.version(), options), to, options);
+        detail::copied_blobs copied;
+        const detail::blob_memory memory(to, copied);
+        return detail::copy_objects(detail::objects_to_copy(from, to.version(), options), options,
+                                    [&](const detail::copied_object& each) {
+                                        return detail::copy_object(each.object, to, each.name, options.reencodes());
+                                    });
+    });
+}
+
+ZTENSOR_INLINE result<void> copy(const reader& from, sharded_writer& to, const copy_options& options) {
+    return detail::guard_memory([&]() -> result<void> {
+        const detail::sharded_core* const core = detail::sharded_access::core_of(to);
+        if (core == nullptr) {
+            return detail::writer_core::closed();
+        }
+        if (options.file_attributes()) {
+            ZTENSOR_TRY(detail::copy_file_attributes(from, to));
+        }
+        detail::copied_blobs copied;
+        std::size_t file_number = 0;
+        const auto put = [&](const detail::copied_object& each, writer& file) {
+            if (std::exchange(file_number, core->file_number()) != core->file_number()) {
+                copied = {};
+            }
+            const detail::blob_memory memory(file, copied);
+            return detail::copy_object(each.object, file, each.name, options.reencodes());
+        };
+        return detail::copy_objects(
+            detail::objects_to_copy(from, to.version(), options), options, [&](const detail::copied_object& each) {
+                return detail::sharded_access::place(to, each.name, each.stored_bytes,
+                                                     [&](writer& file) { return put(each, file); });
+            });
     });
 }
 
@@ -143,9 +182,9 @@ ZTENSOR_INLINE result<void> copy(const object_view& from, writer& to, std::strin
         if (detail::writer_access::core_of(to)->file().would_destroy(*detail::object_access::file_of(from).source)) {
             return detail::fail(errc::invalid_argument, "a file can't be written in place while it is copied from");
         }
-        const detail::blob_memory memory(to);
-        ZTENSOR_TRY_ASSIGN(const detail::redrafted draft, detail::redraft(from, to.version(), false));
-        return to.add_object(name, draft.draft);
+        detail::copied_blobs copied;
+        const detail::blob_memory memory(to, copied);
+        return detail::copy_object(from, to, name, false);
     });
 }
 

@@ -333,26 +333,6 @@ inline result<string> make_npy_header(const exported_tensor& tensor) {
 //
 // The header of a safetensors file: JSON as that format's own library writes it.
 
-/// `text`, which is UTF-8, as a JSON string: nothing is escaped that need not be.
-inline void append_json_text(string& out, string_view text) {
-    constexpr char digits[] = "0123456789abcdef";
-    constexpr string_view named = "\b\t\n\f\r\"\\";
-    constexpr string_view names = "btnfr\"\\";
-    out += '"';
-    for (const char c : text) {
-        const size_t name = named.find(c);
-        if (name != std::string_view::npos) {
-            out += {'\\', names[name]};
-        } else if (static_cast<unsigned char>(c) < 0x20) {
-            const char escape[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-            out.append(escape, sizeof escape);
-        } else {
-            out += c;
-        }
-    }
-    out += '"';
-}
-
 /// Behind the last of several values.
 inline void drop_comma(string& out) {
     out.resize(out.size() - (out.back() == ',' ? 1 : 0));

@@ -185,6 +185,19 @@ public:
         return made ? made : os_failure("can't create a temporary file beside it", made.error().os_error());
     }
 
+    /// In place of open(): goes on with a file beside the target that is complete, and of which publish() is left. What
+    /// is kept of the old file is taken over now, too: it may be gone by then.
+    ZTENSOR_COLD result<void> adopt(native_path name) {
+        written_ = std::move(name);
+        result<output_file> complete = output_file::open(place_.in, written_);
+        if (!complete) {
+            static_cast<void>(place_.in.remove(written_));
+            return complete.error();
+        }
+        file_.emplace(*std::move(complete));
+        return inherit();
+    }
+
     ZTENSOR_COLD result<void> publish() override {
         ZTENSOR_TRY(inherit());
         ZTENSOR_TRY(sync_content());

@@ -200,6 +200,8 @@ public:
         return *offset;
     }
 
+    /// In what target() writes.
+    [[nodiscard]] uint64_t position() const noexcept { return position_; }
     /// What is written next is to stand at that place of the file.
     void go_on_at(uint64_t position) noexcept { position_ = position; }
 
