@@ -5,6 +5,7 @@
 #define ZTENSOR_TESTS_SUPPORT_FAR_FOLDER_HPP
 
 #include "support/bytes.hpp"
+#include "support/temp_dir.hpp"
 
 #include <ztensor/import.hpp>
 #include <ztensor/io.hpp>
@@ -35,7 +36,7 @@ public:
         return {};
     }
     ztensor::result<std::shared_ptr<const byte_source>> open_beside(std::string_view path) const override {
-        const std::filesystem::path there = path_.parent_path() / std::filesystem::u8path(std::string(path));
+        const std::filesystem::path there = path_.parent_path() / std::string(path);
         return std::filesystem::exists(there) ? std::make_shared<const far_file>(there)
                                               : std::shared_ptr<const byte_source>();
     }
@@ -48,7 +49,7 @@ private:
 /// The model that starts with this file, by a name that is no path.
 inline ztensor::result<ztensor::reader> open_far(const std::filesystem::path& file,
                                                  const ztensor::read_options& options = {}) {
-    return ztensor::open_any(std::make_shared<const far_file>(file), "far://store/" + file.filename().u8string(),
+    return ztensor::open_any(std::make_shared<const far_file>(file), "far://store/" + file.filename().string(),
                              options);
 }
 
