@@ -288,7 +288,9 @@ public:
         return root_->read_at(offset, destination);
     }
     result<shared_source> open_shard(std::string_view name, std::string_view digest) const override {
-        CHECK_FALSE(digest.empty());
+        if (digest.empty()) { // several threads ask, none of which may check
+            return ztensor::error(errc::invalid_argument, "no digest was asked for");
+        }
         if (name == in_place_of_) {
             return of("model.zt");
         }
