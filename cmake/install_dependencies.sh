@@ -134,7 +134,9 @@ sanitizer_package() {
 
 install "${packages[@]}"
 if ((${#wanted[@]} > 0)); then
-    (install "${wanted[@]}") || echo "Going on without: ${wanted[*]}" >&2
+    (install "${wanted[@]}") || for package in "${wanted[@]}"; do # one that can't be had does not keep the others away
+        (install "$package") || echo "Going on without: $package" >&2
+    done
 fi
 if [[ " $* " == *' clang++ '* ]] && ! links_sanitized; then
     if command -v apt-get >/dev/null; then
