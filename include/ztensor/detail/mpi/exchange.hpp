@@ -278,25 +278,21 @@ private:
         vector<uint64_t> sizes = {whole.element_bytes};
         vector<uint64_t> counts = {whole.element_bytes};
         vector<uint64_t> begins = {0};
-        for (size_t i = whole.begins.rank(); i-- > 1;) {
+        const auto add_dimension = [&](uint64_t extent, uint64_t count, uint64_t begin) {
             const uint64_t inner = sizes.back() == counts.back() ? sizes.back() : 1;
             if (inner == 1) {
                 sizes.push_back(1);
                 counts.push_back(1);
                 begins.push_back(0);
             }
-            sizes.back() = inner * whole.extent(i);
-            counts.back() = inner * wanted.extent(i);
-            begins.back() = inner * (wanted.begins[i] - whole.begins[i]);
+            sizes.back() = inner * extent;
+            counts.back() = inner * count;
+            begins.back() = inner * begin;
+        };
+        for (size_t i = whole.begins.rank(); i-- > 1;) {
+            add_dimension(whole.extent(i), wanted.extent(i), wanted.begins[i] - whole.begins[i]);
         }
-        const uint64_t inner = sizes.back() == counts.back() ? sizes.back() : 1;
-        if (inner == 1) {
-            sizes.push_back(1);
-            counts.push_back(1);
-            begins.push_back(0);
-        }
-        sizes.back() = inner * (last - first);
-        counts.back() = sizes.back();
+        add_dimension(last - first, last - first, 0);
         vector<int> as_int[3];
         for (size_t i = sizes.size(); i-- > 0;) {
             if (sizes[i] > most_message_bytes) {
