@@ -365,6 +365,25 @@ struct root_field {
     return fail(errc::not_expressible, "version {} has no {}", {text_of(version), feature});
 }
 
+/// What a file of that version begins with.
+[[nodiscard]] inline string_view magic_of(format_version version) noexcept {
+    return version == format_version::v0_1 ? magic_0_1 : version == format_version::v2 ? magic_2 : magic_1;
+}
+
+/// The digest that a component gets: in version 2 each has one.
+[[nodiscard]] inline digest written_digest(bool is_version_2, digest asked) noexcept {
+    return asked == digest::none && is_version_2 ? digest::xxh3 : asked;
+}
+
+/// Errors: not_expressible.
+ZTENSOR_COLD inline result<void> check_digest(format_version version, digest asked) {
+    const digest of_other_versions = version == format_version::v2 ? digest::crc32c : digest::xxh3;
+    if (asked == digest::crc32 || asked == of_other_versions) {
+        return not_expressible(version, sentence("digests of {}", {name(asked)}));
+    }
+    return {};
+}
+
 /// The same for version 2, whose storage types are a closed set.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_expressible_2(const component_entry& component) {
     const optional<dtype> storage = find_dtype(component.dtype);

@@ -11,6 +11,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/mpi/communicator.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/write/atomic_file.hpp>
@@ -340,9 +341,7 @@ private:
         }
         const bool is_whole = part.elements() == count;
         const uint64_t element_bytes = count != 0 ? tensor.bytes / count : 0;
-        const digest algorithm = tensor.how.digest() == digest::none && options_.version() == format_version::v2
-                                     ? digest::xxh3
-                                     : tensor.how.digest();
+        const digest algorithm = digest_of(tensor);
         if (!is_whole && algorithm != digest::none && algorithm != digest::crc32c) {
             return fail(errc::invalid_argument,
                         "its digest is {}, which can't be combined from parts: one rank has to put all of it",
@@ -501,10 +500,12 @@ private:
         return {};
     }
 
-    /// A tensor without elements has the digest of no bytes, whoever put it.
+    [[nodiscard]] digest digest_of(const planned_tensor& tensor) const noexcept {
+        return written_digest(options_.version() == format_version::v2, tensor.how.digest());
+    }
+    /// A tensor without elements has the digest of no bytes, on every rank.
     void set_digest(planned_tensor& tensor, uint32_t sum) const {
-        const bool is_2 = options_.version() == format_version::v2;
-        const digest algorithm = tensor.how.digest() == digest::none && is_2 ? digest::xxh3 : tensor.how.digest();
+        const digest algorithm = digest_of(tensor);
         if (algorithm == digest::crc32c) {
             digester made(digest::crc32c);
             digest_access::set_crc32c(made, crc32c_combine(crc32c_start, sum, tensor.bytes));

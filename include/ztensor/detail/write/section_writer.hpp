@@ -322,7 +322,7 @@ private:
     }
 
     [[nodiscard]] digest algorithm_for(const store& how) const noexcept {
-        return how.digest() == digest::none && is_version_2_ ? digest::xxh3 : how.digest();
+        return written_digest(is_version_2_, how.digest());
     }
 
     result<void> encode_here(const blob_content& content, const store& how, digest algorithm, component_entry& entry) {

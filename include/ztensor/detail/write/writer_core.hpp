@@ -108,12 +108,7 @@ public:
     writer_core& operator=(const writer_core&) = delete;
 
     /// Writes what stands before the first blob.
-    result<void> begin() {
-        const format_version version = options_.version();
-        return file_.write(as_bytes(version == format_version::v0_1 ? magic_0_1
-                                    : version == format_version::v2 ? magic_2
-                                                                    : magic_1));
-    }
+    result<void> begin() { return file_.write(as_bytes(magic_of(options_.version()))); }
 
     /// What the manifest will say; a file that goes on with an old one starts there instead of by begin().
     [[nodiscard]] manifest_draft& manifest() noexcept { return manifest_; }
@@ -349,10 +344,7 @@ private:
         if (how.is_big_endian() && how.encoding() != encoding::raw) {
             return not_expressible(options_.version(), "big-endian data that is compressed");
         }
-        const digest of_other_versions = options_.version() == format_version::v2 ? digest::crc32c : digest::xxh3;
-        if (how.digest() == digest::crc32 || how.digest() == of_other_versions) {
-            return not_expressible(options_.version(), sentence("digests of {}", {ztensor::name(how.digest())}));
-        }
+        ZTENSOR_TRY(check_digest(options_.version(), how.digest()));
         return file_.prepare(how);
     }
 

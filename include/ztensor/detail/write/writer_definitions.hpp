@@ -280,17 +280,9 @@ namespace detail {
                                            writer_core::word_of_type(planned.how), planned.how, about});
 }
 
-/// How its digest is computed.
-[[nodiscard]] inline digest planned_digest(const write_options& options, const store& how) noexcept {
-    return how.digest() == digest::none && options.version() == format_version::v2 ? digest::xxh3 : how.digest();
-}
-
 /// Errors: not_expressible.
 ZTENSOR_COLD inline result<void> check_planned_store(const write_options& options, const store& how) {
-    const digest of_other_versions = options.version() == format_version::v2 ? digest::crc32c : digest::xxh3;
-    if (how.digest() == digest::crc32 || how.digest() == of_other_versions) {
-        return not_expressible(options.version(), sentence("digests of {}", {name(how.digest())}));
-    }
+    ZTENSOR_TRY(check_digest(options.version(), how.digest()));
     if (how.encoding() != encoding::raw || how.is_big_endian()) {
         return fail(errc::not_expressible, "what several processes write is raw and little-endian: only so its place "
                                            "is known before");
@@ -316,7 +308,8 @@ ZTENSOR_COLD inline result<uint64_t> plan_tensor(const write_options& options, u
     const object_attributes about = values != nullptr ? object_attributes(*values) : object_attributes();
     const dense_tensor said = tensor_of(options, planned, about);
     component_entry data = entry_of(said, planned.bytes);
-    data.own_digest = digest_text(planned_digest(options, planned.how), {}); // as long as the one that it will have
+    const digest algorithm = written_digest(options.version() == format_version::v2, planned.how.digest());
+    data.own_digest = digest_text(algorithm, {}); // as long as the one that it will have
     const object_entry object = entry_of(said, data);
     ZTENSOR_TRY(draft.check_new_name(planned.name));
     ZTENSOR_TRY(check_dense(options.version(), said, data));
@@ -343,9 +336,7 @@ plan_tensors(const write_options& options, const ztensor::attributes* of_file, s
     if (of_file != nullptr) {
         ZTENSOR_TRY(draft.set_attributes(*of_file, 0));
     }
-    const string_view magic = options.version() == format_version::v0_1 ? magic_0_1
-                              : options.version() == format_version::v2 ? magic_2
-                                                                        : magic_1;
+    const string_view magic = magic_of(options.version());
     problem_list problems;
     uint64_t position = magic.size();
     for (planned_tensor& each : tensors) {
