@@ -80,7 +80,7 @@ inline result<reader> open_hdf5(const file_path& path, const read_options& optio
 inline result<reader> open_hdf5(std::shared_ptr<const byte_source> source, const file_path& name,
                                 const read_options& options = {}) {
     if (source == nullptr) {
-        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+        return detail::no_source();
     }
     return detail::guard_memory([&] {
         return detail::hdf5_importer::open({std::move(source), name.native(), options});

@@ -172,7 +172,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_one(const foreign_file& file) {
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
                                                     const read_options& options) {
     if (source == nullptr) {
-        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+        return detail::no_source();
     }
     return detail::guard_memory([&] {
         const detail::foreign_file file = {detail::with_read_ahead(std::move(source), options), name.native(), options};
@@ -193,7 +193,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<file_index> read_index(const file_path& path,
 ZTENSOR_COLD ZTENSOR_INLINE result<file_index> read_index(std::shared_ptr<const byte_source> source,
                                                           const file_path& name, const read_options& options) {
     if (source == nullptr) {
-        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+        return detail::no_source();
     }
     return detail::guard_memory([&]() -> result<file_index> {
         const auto noting = std::make_shared<detail::noting_source>(std::move(source));
@@ -205,7 +205,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<file_index> read_index(std::shared_ptr<const 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
                                                     const file_index& index, const read_options& options) {
     if (source == nullptr) {
-        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+        return detail::no_source();
     }
     return detail::guard_memory([&]() -> result<reader> {
         ZTENSOR_TRY(

@@ -13,6 +13,7 @@
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
@@ -146,21 +147,14 @@ struct file_index_access {
 // -- sources
 
 /// A file that is being opened: notes what is read of it, all of it by read_at().
-class noting_source final : public byte_source {
+class noting_source final : public forwarding_source {
 public:
-    explicit noting_source(std::shared_ptr<const byte_source> from) noexcept : from_(std::move(from)) {}
+    explicit noting_source(std::shared_ptr<const byte_source> from) noexcept : forwarding_source(std::move(from)) {}
 
-    [[nodiscard]] uint64_t size() const noexcept override { return from_->size(); }
     result<void> read_at(uint64_t offset, span<byte> destination) const override {
         ZTENSOR_TRY(from_->read_at(offset, destination));
         note(offset, destination);
         return {};
-    }
-    result<std::shared_ptr<const byte_source>> open_shard(string_view name, string_view digest) const override {
-        return from_->open_shard(name, digest);
-    }
-    result<std::shared_ptr<const byte_source>> open_beside(string_view path) const override {
-        return from_->open_beside(path);
     }
 
     /// What is known to be read.
@@ -187,23 +181,16 @@ public:
     }
 
 private:
-    [[nodiscard]] const file* as_file() const noexcept override { return source_access::file_of(*from_); }
-    [[nodiscard]] bool identify(uint64_t& device, uint64_t& file_id) const noexcept override {
-        return source_access::identify(*from_, device, file_id);
-    }
-
-    std::shared_ptr<const byte_source> from_;
     mutable os_mutex mutex_;
     mutable vector<noted_range> ranges_;
 };
 
 /// A file of which an index is known: what that holds is not read again, and all else is the file's.
-class indexed_source final : public byte_source {
+class indexed_source final : public forwarding_source {
 public:
     indexed_source(std::shared_ptr<const byte_source> from, file_index index) noexcept
-        : from_(std::move(from)), index_(std::move(index)) {}
+        : forwarding_source(std::move(from)), index_(std::move(index)) {}
 
-    [[nodiscard]] uint64_t size() const noexcept override { return from_->size(); }
     result<void> read_at(uint64_t offset, span<byte> destination) const override {
         const optional<bytes_view> known = file_index_access::find(index_, offset, destination.size());
         if (!known) {
@@ -213,23 +200,9 @@ public:
         return {};
     }
     void read_many(read_requests& requests) const override { from_->read_many(requests); }
-    [[nodiscard]] read_preferences preferences() const noexcept override { return from_->preferences(); }
     [[nodiscard]] bytes_view mapped() const noexcept override { return from_->mapped(); }
-    result<void> check_unchanged() const override { return from_->check_unchanged(); }
-    void prefetch(uint64_t offset, uint64_t length) const noexcept override { from_->prefetch(offset, length); }
-    void evict(uint64_t offset, uint64_t length) const noexcept override { from_->evict(offset, length); }
-    result<std::shared_ptr<const byte_source>> open_shard(string_view name, string_view digest) const override {
-        return from_->open_shard(name, digest);
-    }
-    result<std::shared_ptr<const byte_source>> open_beside(string_view path) const override {
-        return from_->open_beside(path);
-    }
 
 private:
-    [[nodiscard]] const file* as_file() const noexcept override { return source_access::file_of(*from_); }
-    [[nodiscard]] bool identify(uint64_t& device, uint64_t& file_id) const noexcept override {
-        return source_access::identify(*from_, device, file_id);
-    }
     [[nodiscard]] optional<bytes_view> range_in_memory(uint64_t offset, uint64_t length,
                                                        bool must_stay) const noexcept override {
         return must_stay ? source_access::stable_range(*from_, offset, length)
@@ -241,7 +214,6 @@ private:
         return is_known ? nullptr : source_access::far_at(*from_, offset, length);
     }
 
-    std::shared_ptr<const byte_source> from_;
     file_index index_;
 };
 

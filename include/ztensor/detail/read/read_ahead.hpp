@@ -24,6 +24,34 @@ namespace detail {
 
 class far_source;
 
+/// A source that hands on what it does not do itself. Where bytes lie in memory, and requests by the dozen, are for
+/// those that derive from it.
+class forwarding_source : public byte_source {
+public:
+    [[nodiscard]] uint64_t size() const noexcept override { return from_->size(); }
+    [[nodiscard]] read_preferences preferences() const noexcept override { return from_->preferences(); }
+    result<void> check_unchanged() const override { return from_->check_unchanged(); }
+    void prefetch(uint64_t offset, uint64_t length) const noexcept override { from_->prefetch(offset, length); }
+    void evict(uint64_t offset, uint64_t length) const noexcept override { from_->evict(offset, length); }
+    result<std::shared_ptr<const byte_source>> open_shard(string_view name, string_view digest) const override {
+        return from_->open_shard(name, digest);
+    }
+    result<std::shared_ptr<const byte_source>> open_beside(string_view path) const override {
+        return from_->open_beside(path);
+    }
+
+protected:
+    explicit forwarding_source(std::shared_ptr<const byte_source> from) noexcept : from_(std::move(from)) {}
+
+    const std::shared_ptr<const byte_source> from_;
+
+private:
+    [[nodiscard]] const file* as_file() const noexcept final { return source_access::file_of(*from_); }
+    [[nodiscard]] bool identify(uint64_t& device, uint64_t& file_id) const noexcept final {
+        return source_access::identify(*from_, device, file_id);
+    }
+};
+
 /// Ranges of one far source that are about to be read, about in ascending order. While it lives threads of the executor
 /// fetch them, in requests of the size that the source likes. A reader that comes before its bytes are asked for asks
 /// for them itself, so that none waits for a thread that has not started.
@@ -77,10 +105,10 @@ private:
 
 /// A source of the caller's whose requests take time. What was announced is read from where it arrived, and all else by
 /// requests of its own.
-class far_source final : public byte_source {
+class far_source final : public forwarding_source {
 public:
     explicit far_source(std::shared_ptr<const byte_source> from) noexcept
-        : from_(std::move(from)), size_(from_->size()), preferences_(from_->preferences()) {
+        : forwarding_source(std::move(from)), size_(from_->size()), preferences_(from_->preferences()) {
         preferences_.request_bytes = (std::max)(preferences_.request_bytes, size_t{1});
         preferences_.requests_per_call =
             (std::min)((std::max)(preferences_.requests_per_call, 1u), preferences_.requests_in_flight);
@@ -113,15 +141,6 @@ public:
 
     void read_many(read_requests& requests) const override { from_->read_many(requests); }
     [[nodiscard]] read_preferences preferences() const noexcept override { return preferences_; }
-    result<void> check_unchanged() const override { return from_->check_unchanged(); }
-    void prefetch(uint64_t offset, uint64_t length) const noexcept override { from_->prefetch(offset, length); }
-    void evict(uint64_t offset, uint64_t length) const noexcept override { from_->evict(offset, length); }
-    result<std::shared_ptr<const byte_source>> open_shard(string_view name, string_view digest) const override {
-        return from_->open_shard(name, digest);
-    }
-    result<std::shared_ptr<const byte_source>> open_beside(string_view path) const override {
-        return from_->open_beside(path);
-    }
 
 private:
     friend class announcement;
@@ -129,7 +148,6 @@ private:
     [[nodiscard]] const far_source* far_at(uint64_t& /*offset*/, uint64_t /*length*/) const noexcept override {
         return this;
     }
-    [[nodiscard]] const file* as_file() const noexcept override { return source_access::file_of(*from_); }
     [[nodiscard]] bool reads_files() const noexcept override { return false; } // not where its bytes are asked for
 
     /// Ends a child process that was forked off inside a request, whose copy of the mutex may be locked.
@@ -156,7 +174,6 @@ private:
         }
     };
 
-    std::shared_ptr<const byte_source> from_;
     uint64_t size_;
     read_preferences preferences_;
     const uint64_t process_ = process_id();

@@ -139,7 +139,7 @@ ZTENSOR_INLINE result<reader> reader::from_bytes(std::vector<std::byte>&& owned,
 ZTENSOR_INLINE result<reader> reader::from_source(std::shared_ptr<const byte_source> source,
                                                   const read_options& options) {
     if (source == nullptr) {
-        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+        return detail::no_source();
     }
     return detail::guard_memory(
         [&] { return open_from(detail::with_read_ahead(std::move(source), options), options, {}); });
@@ -183,7 +183,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::from_index(const file_path& p
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::from_index(std::shared_ptr<const byte_source> source,
                                                               const file_index& index, const read_options& options) {
     if (source == nullptr) {
-        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+        return detail::no_source();
     }
     return detail::guard_memory(
         [&] { return open_from(detail::with_read_ahead(std::move(source), options), options, {}, {}, &index); });

@@ -100,6 +100,11 @@ struct source_access {
 //
 // The library's own sources of bytes: a file, mapped or not, and memory. Know nothing of what the bytes mean.
 
+/// In the place of a source that was asked for.
+[[nodiscard]] ZTENSOR_COLD inline error no_source() {
+    return fail(errc::invalid_argument, "there is no source: the pointer is null");
+}
+
 /// `length` bytes at `offset` of a source of `size` bytes, or errc::out_of_bounds.
 ZTENSOR_COLD inline result<void> check_range(uint64_t offset, uint64_t length, uint64_t size) {
     if (fits(offset, length, size)) {
