@@ -46,7 +46,7 @@ struct sharded_deleter {
 /// - Versions 0.1 to 1.2: files "model-00001-of-00003.zt" and so on, each a whole .zt file with the attributes that are
 ///   given, and "model.zt.index.json", which says where each object is. Of tensors a file holds at most
 ///   write_options::shard_bytes() bytes, as they are stored; alignment and the file's own index come on top. An object
-///   that takes more gets a file of its own. Before it is compressed, nobody knows how small an object gets: it goes
+///   that takes more gets a file of its own. How small an object gets is known only when it is compressed: it goes
 ///   to the next file where it would not fit uncompressed.
 /// - Version 2: "model.zt" with its data shards, which one writer writes: write_options::shard_bytes() says all of it.
 ///

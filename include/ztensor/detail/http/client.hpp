@@ -79,7 +79,7 @@ private:
 /// Where the bytes of a range go: into memory of several owners, one behind the other.
 class http_destination {
 public:
-    /// `to` is null for bytes that nobody wants.
+    /// `to` is null for bytes that are thrown away.
     void add(byte* to, uint64_t size) { parts_.push_back({to, (parts_.empty() ? 0 : parts_.back().end) + size}); }
 
     /// So many bytes are there; what follows is counted from here on.

@@ -105,7 +105,7 @@ private:
 
 // -- error record
 
-/// An error in memory of one size, so that telling others of it takes none. Long texts are cut.
+/// An error in memory of one size, so that sending it allocates none. Long texts are cut.
 class error_record {
 public:
     error_record() noexcept = default;
