@@ -206,9 +206,15 @@ public:
         return ZSTD_compressCCtx(context_.get(), to.data(), to.size(), content.data(), content.size(), level);
     }
 
-    /// The same with a checksum of the content behind it.
-    [[nodiscard]] size_t encode_checked(int level, bytes_view content, span<byte> to) noexcept {
-        for (const auto& [parameter, value] : {std::pair(ZSTD_c_compressionLevel, level), {ZSTD_c_checksumFlag, 1}}) {
+    /// The same with a checksum of the content behind it, or for content of few matches, such as exponents: a smaller
+    /// table and longer matches find less of what is none, in less time (0.326 of the exponents of weights, not 0.359).
+    [[nodiscard]] size_t encode_as(int level, bool has_checksum, bool has_few_matches, bytes_view content,
+                                   span<byte> to) noexcept {
+        constexpr int least_match_bytes = 7, hash_bits = 6; // 0: as the level has it
+        for (const auto& [parameter, value] : {std::pair(ZSTD_c_compressionLevel, level),
+                                               {ZSTD_c_checksumFlag, has_checksum ? 1 : 0},
+                                               {ZSTD_c_minMatch, has_few_matches ? least_match_bytes : 0},
+                                               {ZSTD_c_hashLog, has_few_matches ? hash_bits : 0}}) {
             if (const size_t refused = ZSTD_CCtx_setParameter(context_.get(), parameter, value);
                 ZSTD_isError(refused) != 0) {
                 return refused;

@@ -79,10 +79,11 @@ struct component_record {
     bool any_nonzero_is_true : 1; ///< how bool bytes are to be read
     bool holds_indices : 1;       ///< a sparse tensor of 0.1 as one blob, which is no array of its dtype
     bool has_no_byte_order : 1;   ///< big-endian in a layout of 0.1 for which that is not defined
+    bool is_in_planes : 1;        ///< no blob, but the data of a planes_tensor
 
     constexpr component_record() noexcept
         : states_uncompressed_length(false), knows_uncompressed_length(false), is_big_endian(false),
-          any_nonzero_is_true(false), holds_indices(false), has_no_byte_order(false) {}
+          any_nonzero_is_true(false), holds_indices(false), has_no_byte_order(false), is_in_planes(false) {}
 
     /// Size in bytes after decoding, where it is known before decoding.
     [[nodiscard]] optional<uint64_t> decoded_length() const noexcept {

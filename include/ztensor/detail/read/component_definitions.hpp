@@ -61,6 +61,14 @@ ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
                        .at(stored.offset));
 }
 
+/// What stands for two components is no blob to be copied.
+ZTENSOR_COLD inline result<void> refuse_planes(const stored_component& stored) {
+    return fail(errc::invalid_argument, "its exponents and fractions are components of their own: copy these")
+        .in_file(stored.path)
+        .in_object(stored.object)
+        .in_component(stored.role);
+}
+
 ZTENSOR_INLINE stored_component describe_stored(const component_view& component) noexcept {
     const opened_file& file = component_access::file_of(component);
     stored_component stored;
@@ -79,7 +87,10 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
     stored.version = file.index.version;
     stored.is_raw = component.encoding() == encoding::raw;
     stored.is_big_endian = component.is_big_endian();
-    if (component.digest().is_present() && file.options.verify_digests()) {
+    if (component_access::record_of(component).is_in_planes) {
+        stored.check_digest = refuse_planes;
+        stored.path = file.path;
+    } else if (component.digest().is_present() && file.options.verify_digests()) {
         stored.check_digest = check_stored;
         stored.file = &file;
         stored.object_record = &component_access::object_record_of(component);
@@ -114,6 +125,10 @@ namespace detail {
     const bool is_known = component.logical_type < logical_types.size();
     return {is_known ? optional(logical_types[component.logical_type].id) : std::nullopt, type_name(index, component),
             original};
+}
+[[nodiscard]] ZTENSOR_COLD inline error not_one_blob() {
+    return fail(errc::not_viewable, "its exponents and fractions are components of their own: their bytes can be had, "
+                                    "and its elements be read");
 }
 /// What stands where a component or object is not there.
 inline constexpr component_record no_component_record{};
@@ -186,6 +201,9 @@ ZTENSOR_INLINE result<void> component_view::check_type(const detail::element_req
 
 ZTENSOR_INLINE result<bytes_view> component_view::bytes() const {
     ZTENSOR_TRY(found_);
+    if (record_->is_in_planes) {
+        return located(detail::not_one_blob());
+    }
     if (const std::optional<bytes_view> blob = detail::mapped_blob(*file_, *record_)) {
         return *blob;
     }
@@ -198,6 +216,9 @@ ZTENSOR_INLINE result<bytes_view> component_view::bytes() const {
 ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> destination, std::uint64_t from) const {
     ZTENSOR_TRY(found_);
     return detail::component_access::guard(*this, [&]() -> result<void> {
+        if (record_->is_in_planes) {
+            return detail::not_one_blob();
+        }
         if (!detail::fits(from, destination.size(), record_->length)) {
             return detail::fail(errc::out_of_bounds, "{} bytes from byte {} of a blob of {} were asked for",
                                 {destination.size(), from, record_->length})
@@ -208,10 +229,18 @@ ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> des
 }
 
 ZTENSOR_INLINE void component_view::prefetch() const noexcept {
-    file_->source->prefetch(record_->offset, record_->length);
+    for (const detail::component_record* const blob : detail::blobs_of(*file_, *record_)) {
+        if (blob != nullptr) {
+            file_->source->prefetch(blob->offset, blob->length);
+        }
+    }
 }
 ZTENSOR_INLINE void component_view::evict() const noexcept {
-    file_->source->evict(record_->offset, record_->length);
+    for (const detail::component_record* const blob : detail::blobs_of(*file_, *record_)) {
+        if (blob != nullptr) {
+            file_->source->evict(blob->offset, blob->length);
+        }
+    }
 }
 
 ZTENSOR_INLINE result<bytes_view> component_view::view_elements(const detail::element_request& request) const {
@@ -238,7 +267,7 @@ ZTENSOR_INLINE result<void> component_view::check_shape(const expected_shape& ex
     }
     ZTENSOR_TRY(found_);
     return detail::component_access::guard(*this, [&]() -> result<void> {
-        if (object_->format != format::dense) {
+        if (!detail::is_dense(*file_, *object_)) {
             return detail::fail(errc::invalid_argument, "only the elements of a dense object have a shape to expect");
         }
         return detail::check_shape(file_->index.shape_of(*object_), expected);
@@ -248,10 +277,14 @@ ZTENSOR_INLINE result<void> component_view::check_shape(const expected_shape& ex
 ZTENSOR_INLINE result<void> component_view::describe(detail::acquired& made) const {
     ZTENSOR_TRY(found_);
     made.file = file_->shared_from_this();
-    made.is_verified = detail::blob_check(*file_, *record_).is_wanted();
+    made.is_verified = true;
+    for (const detail::component_record* const blob : detail::blobs_of(*file_, *record_)) {
+        made.is_verified = made.is_verified && (blob == nullptr || detail::blob_check(*file_, *blob).is_wanted());
+    }
     made.may_be_borrowed =
+        !record_->is_in_planes &&
         detail::source_access::stable_range(*file_->source, record_->offset, record_->length).has_value();
-    if (object_->format == format::dense) {
+    if (detail::is_dense(*file_, *object_)) {
         made.shape = file_->index.shape_of(*object_);
         made.has_shape = true;
     }
@@ -293,6 +326,15 @@ ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian
 
 ZTENSOR_INLINE result<digest_state> component_view::verify() const {
     ZTENSOR_TRY(found_);
+    if (record_->is_in_planes) { // what can be said of both
+        digest_state state = digest_state::match;
+        for (const detail::component_record* const blob : detail::blobs_of(*file_, *record_)) {
+            ZTENSOR_TRY_ASSIGN(const digest_state found,
+                               object_view(*file_, *object_)[detail::role_name(file_->index, *blob)].verify());
+            state = state == digest_state::mismatch || found == digest_state::match ? state : found;
+        }
+        return state;
+    }
     return detail::component_access::guard(*this, [&] {
         return file_->index.version == ztensor::version::v2 ? detail::verify_decoded(*file_, *object_, *record_)
                                                             : detail::verify_digest(*file_, *record_);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The decoded bytes of a component, within what a call may take: all of them, runs of them, or one piece after the
-// other. Stored bytes are raw, zstd or seekable zstd; decoded ones are in the file's byte order. SPEC.md section 6.
+// The decoded bytes of a component: all of them, or runs of them. Stored bytes are raw, zstd or seekable zstd, or two
+// planes of those; decoded ones are in the file's byte order. SPEC.md section 6, section 14.
 #ifndef ZTENSOR_DETAIL_READ_DECODE_HPP
 #define ZTENSOR_DETAIL_READ_DECODE_HPP
 
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/frames.hpp>
+#include <ztensor/detail/read/planes.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,37 +17,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-// -- call budget
-//
-// What one call may hold in memory of all that it makes, however many parts an object has and however they grow on
-// their way: decoded, widened, converted, unpacked.
-
-class call_budget {
-public:
-    explicit call_budget(const read_options& options) noexcept
-        : most_(options.max_decoded_bytes()), left_(options.max_decoded_bytes()) {}
-
-    /// Before that much memory is made. Errors: limit_exceeded, too_large_for_host.
-    ZTENSOR_COLD result<void> take(uint64_t elements, uint64_t element_bytes) noexcept {
-        const optional<uint64_t> bytes = checked_multiply(elements, element_bytes);
-        if (!bytes || *bytes > left_) {
-            return fail(errc::limit_exceeded,
-                        "{} elements of {} bytes would take the call beyond the {} of read_options::max_decoded_bytes",
-                        {elements, element_bytes, most_});
-        }
-        if (!fits_address_space(*bytes)) {
-            return fail(errc::too_large_for_host, "{} elements of {} bytes are more than this host can address",
-                        {elements, element_bytes});
-        }
-        left_ -= *bytes;
-        return {};
-    }
-
-private:
-    uint64_t most_;
-    uint64_t left_;
-};
 
 // -- whole components
 
@@ -58,9 +28,33 @@ ZTENSOR_COLD inline result<bytes_view> load_blob(const opened_file& file, const 
     return stored;
 }
 
+inline result<void> decode(const opened_file& file, const component_record& component, span<byte> destination);
+
+/// The same of a tensor in planes. Exponents of any encoding are decoded into the end of the destination, from where
+/// they are taken as they are joined.
+ZTENSOR_COLD inline result<void> decode_any_planes(const opened_file& file, const planes_tensor& planes,
+                                                   span<byte> destination) {
+    ZTENSOR_TRY(in_component(check_encoding(file, planes.exponents), role_of(plane::exponent)));
+    ZTENSOR_TRY(in_component(check_encoding(file, planes.fractions), role_of(plane::fraction)));
+    if (planes_stream::can_read(planes)) {
+        return decode_planes(file, planes, destination);
+    }
+    const size_t count = destination.size() / planes.width();
+    const span<byte> exponents = destination.last(count);
+    ZTENSOR_TRY(in_component(decode(file, planes.exponents, exponents), role_of(plane::exponent)));
+    byte_buffer memory;
+    ZTENSOR_TRY_ASSIGN(const span<byte> fractions, allocate(memory, destination.size() - count, "fractions"));
+    ZTENSOR_TRY(in_component(decode(file, planes.fractions, fractions), role_of(plane::fraction)));
+    join_planes(exponents.data(), fractions.data(), planes.width(), destination);
+    return {};
+}
+
 /// Decodes all of a component into `destination`, which has exactly its decoded_length().
 /// Errors: unsupported_encoding, digest_mismatch, decode_failed, decode_size, and what the source reports.
 inline result<void> decode(const opened_file& file, const component_record& component, span<byte> destination) {
+    if (component.is_in_planes) {
+        return decode_any_planes(file, file.planes.of(component), destination);
+    }
     ZTENSOR_TRY(check_encoding(file, component));
     if (component.encoding == encoding::raw) {
         blob_check check(file, component);
@@ -126,6 +120,19 @@ public:
             is_whole = is_whole && count == dimensions[i];
         }
         left_ = run_bytes_ == 0 ? 0 : left_;
+    }
+
+    /// The same of elements of `width` bytes, of which each is to be `each`; nothing where runs cut elements.
+    [[nodiscard]] optional<byte_runs> scaled(uint64_t width, uint64_t each) const noexcept {
+        byte_runs made = *this;
+        bool is_cut = at_ % width != 0 || run_bytes_ % width != 0;
+        made.at_ = at_ / width * each;
+        made.run_bytes_ = run_bytes_ / width * each;
+        for (size_t i = 0; i < rank_; ++i) {
+            is_cut = is_cut || loops_[i].stride % width != 0;
+            made.loops_[i].stride = loops_[i].stride / width * each;
+        }
+        return is_cut ? std::nullopt : optional(made);
     }
 
     [[nodiscard]] bool is_empty() const noexcept { return left_ == 0; }
@@ -350,200 +357,50 @@ ZTENSOR_COLD inline result<void> read_seekable_runs(const opened_file& file, con
     return {};
 }
 
+inline result<void> read_runs(const opened_file& file, const component_record& component, const byte_runs& runs,
+                              span<byte> destination, uint64_t& read_bytes);
+
+/// The same of a tensor in planes: exponents first, into the end of the destination, as decode_any_planes() has them.
+ZTENSOR_COLD inline result<void> read_planes_runs(const opened_file& file, const component_record& component,
+                                                  const byte_runs& runs, span<byte> destination, uint64_t& read_bytes) {
+    const planes_tensor& planes = file.planes.of(component);
+    ZTENSOR_TRY(in_component(check_encoding(file, planes.exponents), role_of(plane::exponent)));
+    ZTENSOR_TRY(in_component(check_encoding(file, planes.fractions), role_of(plane::fraction)));
+    const size_t width = planes.width();
+    const optional<byte_runs> of_exponents = runs.scaled(width, 1), of_fractions = runs.scaled(width, width - 1);
+    if (!of_exponents || !of_fractions) { // bytes that are no whole elements
+        byte_buffer decoded;
+        ZTENSOR_TRY_ASSIGN(const span<byte> whole, decode_whole(file, component, decoded));
+        read_bytes += component.length;
+        byte_runs left = runs;
+        copy_runs(left, whole, 0, destination);
+        return {};
+    }
+    const size_t count = destination.size() / width;
+    const span<byte> exponents = destination.last(count);
+    ZTENSOR_TRY(in_component(read_runs(file, planes.exponents, *of_exponents, exponents, read_bytes),
+                             role_of(plane::exponent)));
+    byte_buffer memory;
+    ZTENSOR_TRY_ASSIGN(const span<byte> fractions, allocate(memory, destination.size() - count, "fractions"));
+    ZTENSOR_TRY(in_component(read_runs(file, planes.fractions, *of_fractions, fractions, read_bytes),
+                             role_of(plane::fraction)));
+    join_planes(exponents.data(), fractions.data(), width, destination);
+    return {};
+}
+
 /// Fills `destination` with the runs, which lie in the component's decoded length, and adds to `read_bytes` how many
 /// bytes of the blob that took.
 inline result<void> read_runs(const opened_file& file, const component_record& component, const byte_runs& runs,
                               span<byte> destination, uint64_t& read_bytes) {
+    if (component.is_in_planes) {
+        return read_planes_runs(file, component, runs, destination, read_bytes);
+    }
     if (component.encoding == encoding::zstd_seekable) {
         return read_seekable_runs(file, component, runs, destination, read_bytes);
     }
     return component.encoding == encoding::raw ? read_raw_runs(file, component, runs, destination, read_bytes)
                                                : read_zstd_runs(file, component, runs, destination, read_bytes);
 }
-
-// -- decoded stream
-
-/// The decoded bytes of a component in their order, for what is larger than memory: the blob is read once, from its
-/// first byte to its last, and verified on the way. Holds a little of a raw or zstd blob, and a frame of seekable zstd.
-class decoded_stream {
-public:
-    decoded_stream(const opened_file& file, const component_record& component,
-                   digest_use use = digest_use::as_wanted) noexcept
-        : file_(file), component_(component), check_(file, component, use) {}
-
-    /// Called once, before fill(). Errors: out_of_memory; those of load_seek_table().
-    result<void> start() {
-        ZTENSOR_TRY(is_seekable() ? load_seek_table(file_, component_, table_) : result<void>());
-        stored_.add(*file_.source, component_.offset, component_.length);
-        stored_.begin();
-        if (!is_streamed()) { // or read by frames
-            return {};
-        }
-        ZTENSOR_TRY(allocate(input_, cached_piece_bytes, "a piece"));
-        const uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes());
-        return decoder_.start( // whatever the blob claims
-            (std::min)(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed)));
-    }
-
-    /// So much is best asked for at once where it is looked at and forgotten: a frame is decoded there then.
-    [[nodiscard]] size_t best_bytes() const noexcept {
-        return table_.frames() != 0 ? static_cast<size_t>(table_.content_bytes(0)) : cached_piece_bytes;
-    }
-
-    /// Bytes that were given.
-    [[nodiscard]] uint64_t position() const noexcept { return position_; }
-
-    /// The next bytes; fewer than `to` holds only at the end. Errors: as decoding does.
-    result<size_t> fill(span<byte> to) {
-        result<size_t> made = is_seekable() || is_whole_ ? take_held(to) : is_streamed() ? decode(to) : read_raw(to);
-        position_ += made.value_or(0);
-        return made;
-    }
-
-    /// After the end, or after a failure: reads what is left, where there is a digest. Errors: digest_mismatch, and
-    /// what the source says.
-    result<void> finish(span<byte> scratch) {
-        while (!is_seekable() && check_.is_wanted() && left() != 0) {
-            ZTENSOR_TRY(read(scratch.first(smaller_size(scratch.size(), left()))));
-        }
-        return check_.finish();
-    }
-
-    /// What to say of a failure: that the blob is damaged says more than what follows from it.
-    [[nodiscard]] error explain(error why, span<byte> scratch) {
-        const bool says_enough = why.kind() == error_kind::io || is_seekable();
-        result<void> intact = says_enough ? result<void>() : finish(scratch);
-        return !intact && intact.error().code() == errc::digest_mismatch ? std::move(intact).error() : why;
-    }
-
-private:
-    [[nodiscard]] bool is_seekable() const noexcept { return component_.encoding == encoding::zstd_seekable; }
-    [[nodiscard]] bool is_streamed() const noexcept { return component_.encoding == encoding::zstd; }
-    /// Stored bytes that were not read.
-    [[nodiscard]] uint64_t left() const noexcept { return component_.length - read_bytes_; }
-
-    /// The next stored bytes, of which there are so many.
-    result<void> read(span<byte> to) {
-        result<void> done = read_checked(file_, component_, read_bytes_, to, check_);
-        read_bytes_ += done ? to.size() : 0;
-        return done;
-    }
-
-    result<size_t> read_raw(span<byte> to) {
-        const auto size = smaller_size(to.size(), left());
-        ZTENSOR_TRY(read(to.first(size)));
-        return size;
-    }
-
-    /// Of zstd frames, as much as there is room for, unless the blob ends before.
-    result<size_t> decode(span<byte> to) {
-        size_t made = 0;
-        while (made < to.size()) {
-            ZTENSOR_TRY(read_input());
-            const size_t held = rest_.size();
-            const result<size_t> more = decoder_.decode(rest_, to.subspan(made));
-            if (!more && more.error().code() == errc::limit_exceeded) {
-                return decode_at_once(to);
-            }
-            if (!more) {
-                return error(more.error()).at(component_.offset);
-            }
-            made += *more;
-            if (*more == 0 && rest_.size() == held && left() == 0) {
-                break;
-            }
-        }
-        ZTENSOR_TRY(at_offset(check_size(position_ + made, made < to.size()), component_.offset));
-        return made;
-    }
-
-    /// Where a window would take more memory than all that it is for. What was given before is not given again.
-    result<size_t> decode_at_once(span<byte> to) {
-        ZTENSOR_TRY_ASSIGN(const span<byte> whole, decode_whole(file_, component_, content_));
-        is_whole_ = true;
-        held_ = whole.subspan(smaller_size(position_, whole.size()));
-        return take_held(to);
-    }
-
-    /// More stored bytes, where few are left of those before.
-    result<void> read_input() {
-        if (rest_.size() >= zstd_stream::least_stored_bytes || left() == 0) {
-            return {};
-        }
-        const size_t kept = rest_.size();
-        if (kept != 0) {
-            std::memmove(input_.data(), rest_.data(), kept);
-        }
-        const auto size = smaller_size(input_.size() - kept, left());
-        ZTENSOR_TRY(read(input_.writable_bytes().subspan(kept, size)));
-        rest_ = input_.bytes().first(kept + size);
-        return {};
-    }
-
-    result<void> check_size(uint64_t decoded_bytes, bool is_at_end) const {
-        const optional<uint64_t> declared = component_.decoded_length();
-        if (!declared && decoded_bytes > file_.options.max_decoded_bytes()) {
-            return fail(errc::limit_exceeded,
-                        "the zstd blob decodes to more than the {} bytes of read_options::max_decoded_bytes",
-                        {file_.options.max_decoded_bytes()});
-        }
-        if (is_at_end && (!decoder_.is_between_frames() || !rest_.empty())) {
-            return fail(errc::decode_failed, "the zstd blob is cut off");
-        }
-        if (declared && (decoded_bytes > *declared || (is_at_end && decoded_bytes != *declared))) {
-            return fail(errc::decode_size, "the zstd blob decodes to {} bytes, but {} are declared",
-                        {decoded_bytes, *declared});
-        }
-        return {};
-    }
-
-    /// Of what is decoded as a whole, or frame after frame: straight to where there is room for all of one.
-    result<size_t> take_held(span<byte> to) {
-        size_t made = 0;
-        while (made < to.size()) {
-            if (!held_.empty()) {
-                const size_t count = (std::min)(to.size() - made, held_.size());
-                std::memcpy(to.data() + made, held_.data(), count);
-                held_ = held_.subspan(count);
-                made += count;
-                continue;
-            }
-            if (is_whole_ || next_frame_ == table_.frames()) {
-                break;
-            }
-            const uint64_t size = table_.content_bytes(next_frame_);
-            const bool fits_there = size <= to.size() - made;
-            ZTENSOR_TRY(check_memory_limit(size, file_.options));
-            if (!fits_there && content_.size() < size) {
-                ZTENSOR_TRY(allocate(content_, size, "a zstd frame"));
-            }
-            const span<byte> place =
-                (fits_there ? to.subspan(made) : content_.writable_bytes()).first(static_cast<size_t>(size));
-            ZTENSOR_TRY(decode_frame(file_, component_, frame_of(table_, next_frame_++), place));
-            if (check_.is_wanted()) {
-                check_.take(place);
-            }
-            held_ = fits_there ? bytes_view() : bytes_view(place);
-            made += fits_there ? place.size() : 0;
-        }
-        return made;
-    }
-
-    const opened_file& file_;
-    const component_record& component_;
-    blob_check check_;
-    read_ahead stored_{file_.options.threads()};
-    uint64_t position_ = 0;
-    uint64_t read_bytes_ = 0; ///< of the blob
-    zstd_stream decoder_;
-    byte_buffer input_; ///< of the decoder
-    bytes_view rest_;   ///< what of the input is not decoded yet
-    seek_table table_;
-    size_t next_frame_ = 0;
-    byte_buffer content_; ///< of the frame before that, or of all
-    bytes_view held_;     ///< what of it was not given yet
-    bool is_whole_ = false;
-};
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

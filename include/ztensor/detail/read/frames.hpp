@@ -114,11 +114,18 @@ public:
     /// Blobs below this are decoded at once.
     static constexpr uint64_t smallest_blob_bytes = uint64_t{512} << 10;
 
-    /// `destination` has exactly the component's decoded length. `stable` is the blob, if it lies in memory and stays
-    /// as it is as long as this; of another one no thread holds more than `most_frame_bytes` at once.
-    frame_stream(const opened_file& file, const component_record& component, span<byte> destination,
+    /// Whole frames, and which of the decoded bytes they hold.
+    struct frames {
+        bytes_view stored;
+        size_t begin = 0;
+        size_t size = 0;
+    };
+
+    /// `decoded_length` is the component's. `stable` is the blob, if it lies in memory and stays as it is as long as
+    /// this; of another one no thread holds more than `most_frame_bytes` at once.
+    frame_stream(const opened_file& file, const component_record& component, size_t decoded_length,
                  uint64_t most_frame_bytes, optional<bytes_view> stable)
-        : file_(file), component_(component), destination_(destination),
+        : file_(file), component_(component), decoded_length_(decoded_length),
           most_frame_bytes_(stable ? ~uint64_t{0} : most_frame_bytes), stable_(stable), walker_(component.length),
           check_(file, component) {}
 
@@ -127,34 +134,48 @@ public:
         return static_cast<size_t>(component_.length / least_bytes + 1);
     }
 
-    /// Takes a turn; false if nothing was left. Gives through `decoded_bytes` how many it made; finish() tells of
-    /// failures. Throws what the source throws, after which nothing is left.
-    [[nodiscard]] ZTENSOR_COLD bool take_turn(size_t& decoded_bytes) {
+    /// Takes a turn, whose bytes go to their place in `destination`, which has room for all; false if nothing was left.
+    /// Gives through `decoded_bytes` how many it made; finish() tells of failures. Throws what the source throws, after
+    /// which nothing is left.
+    [[nodiscard]] ZTENSOR_COLD bool take_turn(span<byte> destination, size_t& decoded_bytes) {
         thread_memory memory;
         frames taken;
-        {
-            const os_lock lock(mutex_);
-            if (is_over_) {
-                return false;
-            }
-            is_over_ = true; // if reading fails
-            result<frames> next = next_frames(memory);
-            if (!next) {
-                failure_ = std::move(next).error();
-                return true;
-            }
-            taken = *next;
-            decoded_bytes = taken.decoded.size();
-            is_over_ = read_bytes_ == component_.length && carried_bytes_ == 0;
+        if (!take_frames(memory, taken)) {
+            return false;
         }
-        if (result<void> decoded = decode_zstd(taken.stored, taken.decoded); !decoded) {
-            const os_lock lock(mutex_);
-            is_over_ = true;
-            if (failure_) {
-                failure_ = std::move(decoded);
-            }
+        decoded_bytes = taken.size;
+        static_cast<void>(decode(taken, destination.subspan(taken.begin, taken.size)));
+        return true;
+    }
+
+    /// The first half of a turn: reads the next frames into `memory`, where they do not stay where they lie.
+    [[nodiscard]] ZTENSOR_COLD bool take_frames(thread_memory& memory, frames& taken) {
+        const os_lock lock(mutex_);
+        if (is_over_) {
+            return false;
+        }
+        is_over_ = true; // if reading fails
+        if (result<frames> next = next_frames(memory)) {
+            taken = *next;
+            is_over_ = read_bytes_ == component_.length && carried_bytes_ == 0;
+        } else {
+            failure_ = std::move(next).error();
         }
         return true;
+    }
+
+    /// The second half: decodes what was taken into as many bytes. Whether that went well, finish() says, too.
+    [[nodiscard]] ZTENSOR_COLD bool decode(const frames& taken, span<byte> to) {
+        result<void> decoded = taken.stored.empty() ? result<void>() : decode_zstd(taken.stored, to);
+        if (decoded) {
+            return true;
+        }
+        const os_lock lock(mutex_);
+        is_over_ = true;
+        if (failure_) {
+            failure_ = std::move(decoded);
+        }
+        return false;
     }
 
     /// When no thread takes a turn any more. Errors: digest_mismatch before all others; decode_failed, decode_size,
@@ -166,9 +187,9 @@ public:
         if (failure_ || read_bytes_ == component_.length) {
             ZTENSOR_TRY(check_.finish());
         }
-        if (failure_ && decoded_bytes_ != destination_.size()) {
+        if (failure_ && decoded_bytes_ != decoded_length_) {
             failure_ = fail(errc::decode_size, "the zstd blob decodes to {} bytes, but {} are declared",
-                            {decoded_bytes_, destination_.size()});
+                            {decoded_bytes_, decoded_length_});
         }
         return failure_ ? std::move(failure_) : std::move(failure_).error().at(component_.offset);
     }
@@ -176,11 +197,6 @@ public:
 private:
     /// So much is read in a turn, or more, unless less may be held: small frames are decoded by the dozen.
     static constexpr size_t least_bytes = size_t{256} << 10;
-
-    struct frames {
-        bytes_view stored;
-        span<byte> decoded; ///< where they go
-    };
 
     [[nodiscard]] uint64_t left_to_read() const noexcept { return component_.length - read_bytes_; }
 
@@ -254,9 +270,8 @@ private:
         }
         ZTENSOR_TRY(read_on(memory, held, component_.length - begin)); // the rest of the blob at once
         carried_bytes_ = 0;
-        const frames all{bytes(), destination_.subspan(decoded_bytes_)};
-        decoded_bytes_ = destination_.size();
-        return all;
+        const size_t first = std::exchange(decoded_bytes_, decoded_length_);
+        return frames{bytes(), first, decoded_length_ - first};
     }
 
     /// Goes on from head to head through what is held of the blob from `begin` on, to the `end` of the last frame that
@@ -294,9 +309,9 @@ private:
         if (whole == 0) { // a frame must have been found, or found broken
             return fail(errc::decode_failed, "the zstd blob is cut off");
         }
-        if (content_bytes > destination_.size() - decoded_bytes_) {
+        if (content_bytes > decoded_length_ - decoded_bytes_) {
             return fail(errc::decode_size, "the zstd blob decodes to more than the {} bytes declared",
-                        {destination_.size()});
+                        {decoded_length_});
         }
         const bytes_view rest = held.subspan(whole);
         carried_bytes_ = rest.size();
@@ -307,8 +322,8 @@ private:
             }
             std::memcpy(carried_.data(), rest.data(), rest.size());
         }
-        const frames found{held.first(whole), destination_.subspan(decoded_bytes_, static_cast<size_t>(content_bytes))};
-        decoded_bytes_ += found.decoded.size();
+        const frames found{held.first(whole), decoded_bytes_, static_cast<size_t>(content_bytes)};
+        decoded_bytes_ += found.size;
         return found;
     }
 
@@ -325,7 +340,7 @@ private:
 
     const opened_file& file_;
     const component_record& component_;
-    span<byte> destination_;
+    size_t decoded_length_;
     uint64_t most_frame_bytes_;
     optional<bytes_view> stable_;
 
@@ -351,10 +366,10 @@ ZTENSOR_COLD inline result<void> decode_frames(const opened_file& file, const co
     // The heads of frames are looked at before they are decoded, and both is done where they lie: 2 to 5 % less time.
     ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable,
                        source_access::find_stable_range(*file.source, component.offset, component.length));
-    frame_stream stream(file, component, destination, ~uint64_t{0}, stable);
+    frame_stream stream(file, component, destination.size(), ~uint64_t{0}, stable);
     const read_ahead stored(file.options.threads(), *file.source, component.offset, component.length);
     run_in_parallel(file.options.threads(), stream.most_turns(), [&] {
-        for (size_t decoded = 0; stream.take_turn(decoded);) {
+        for (size_t decoded = 0; stream.take_turn(destination, decoded);) {
         }
     });
     return stream.finish();

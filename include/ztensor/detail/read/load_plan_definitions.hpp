@@ -26,19 +26,6 @@ namespace detail {
 
 // -- load run
 
-/// A large zstd blob that several threads decode: one for each of its units.
-struct shared_blob {
-    shared_blob(const load_target& of, span<byte> decoded, uint64_t most_frame_bytes)
-        : target(of), elements(decoded),
-          frames(*of.file, *of.component, decoded, most_frame_bytes,
-                 source_access::stable_range(*of.file->source, of.component->offset, of.component->length)) {}
-
-    const load_target& target;
-    span<byte> elements; ///< as they are stored: the destination, or its end
-    frame_stream frames;
-    std::atomic<size_t> units_left{0}; ///< the last one finishes it
-};
-
 class load_run {
 public:
     load_run(vector<load_target> targets, const load_options& options)
@@ -60,8 +47,7 @@ public:
             announce(each, ahead);
         }
         for (const auto& each : shared_) {
-            const component_record& component = *each->target.component;
-            ahead.add(*each->target.file->source, component.offset, component.length);
+            announce_blobs(each->target, *each->target.component, ahead);
         }
         ahead.begin();
         for_each_in_parallel(units_.size(), static_cast<unsigned>(threads_), [&](size_t i) {
@@ -129,10 +115,10 @@ private:
         for (size_t i = 0; i < targets_.size() && looks < most_looks; ++i) {
             const load_target& each = targets_[i];
             const byte_source& source = *each.file->source;
-            const uint64_t length = each.component->length;
-            if (length >= cold_bytes && source_access::is_file(source)) {
+            const component_record& first = *blobs_of(*each.file, *each.component)[0];
+            if (first.length >= cold_bytes && source_access::is_file(source)) {
                 ++looks;
-                cold += source_access::is_cold(source, each.component->offset, length) ? 1u : 0u;
+                cold += source_access::is_cold(source, first.offset, first.length) ? 1u : 0u;
             }
         }
         return cold > looks / 2;
@@ -207,7 +193,8 @@ private:
     [[nodiscard]] size_t add_large(size_t place) {
         const load_target& target = targets_[place];
         const component_record& component = *target.component;
-        const bool is_zstd = component.encoding == encoding::zstd;
+        const bool is_zstd = component.is_in_planes ? planes_stream::can_read(target.file->planes.of(component))
+                                                    : component.encoding == encoding::zstd;
         const bool is_made = source_access::is_made(*target.file->source, target.offset, target.length);
         if (target.is_one_raw_run && !target.is_checked && !is_made) {
             const uint64_t step = piece_bytes / target.stored_element_bytes * target.stored_element_bytes;
@@ -226,7 +213,7 @@ private:
             const unit part = {unit_kind::shared, shared_.size(), place + 1};
             shared_.push_back(std::make_unique<shared_blob>(target, elements, most_frame_bytes));
             shared_blob& blob = *shared_.back();
-            blob.units_left = (std::min)(threads_, blob.frames.most_turns());
+            blob.units_left = (std::min)(threads_, blob.most_turns());
             units_.insert(units_.end(), blob.units_left, part);
             return place + 1;
         }
@@ -254,15 +241,23 @@ private:
                        : ahead.add(source, target.offset + each.begin, place_of(target, each.begin, each.end));
         }
         if (!target.is_joint && target.is_whole()) {
-            return ahead.add(source, target.component->offset, target.component->length);
+            return announce_blobs(target, *target.component, ahead);
         }
         if (target.is_joint) {
             for (const component_record& part : target.file->index.components_of(*target.object)) {
-                ahead.add(source, part.offset, part.length);
+                announce_blobs(target, part, ahead);
             }
         } else if (target.component->encoding == encoding::raw && target.component->decoded_length()) {
             if (const result<element_part> part = find_part(target)) {
                 announce_runs(ahead, source, target.component->offset, part->runs);
+            }
+        }
+    }
+
+    static void announce_blobs(const load_target& target, const component_record& component, read_ahead& ahead) {
+        for (const component_record* const blob : blobs_of(*target.file, component)) {
+            if (blob != nullptr) {
+                ahead.add(*target.file->source, blob->offset, blob->length);
             }
         }
     }
@@ -382,14 +377,15 @@ private:
 
     void run_shared(shared_blob& blob) {
         const load_target& target = blob.target;
-        for (size_t decoded = 0; !is_stopped_ && blob.frames.take_turn(decoded); decoded = 0) {
+        planes_stream::memory memory;
+        for (size_t decoded = 0; !is_stopped_ && blob.take_turn(memory, decoded); decoded = 0) {
             settle(target, {}, decoded);
         }
         if (--blob.units_left != 0 || is_stopped_) {
             return;
         }
         bytes_read_ += target.component->length;
-        result<void> done = blob.frames.finish();
+        result<void> done = blob.finish();
         if (done) {
             done = target.numbers ? target.numbers->convert_stored(blob.elements, target.destination)
                                   : to_host(*target.component, target.to().request, blob.elements);
@@ -531,6 +527,10 @@ ZTENSOR_INLINE result<void> load_plan::prefetch() const {
         ZTENSOR_TRY(detail::check_added(is_out_of_memory_));
         ZTENSOR_TRY_ASSIGN(const std::vector<detail::load_target> targets, detail::find_targets(file_, wanted_));
         for (const detail::load_target& each : targets) {
+            if (each.component->is_in_planes) {
+                detail::component_access::make(*each.file, *each.object, *each.component).prefetch();
+                continue;
+            }
             each.file->source->prefetch(each.offset, each.length);
         }
         return {};

@@ -10,11 +10,13 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/parts.hpp>
+#include <ztensor/detail/read/planes.hpp>
 #include <ztensor/detail/read/weights.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace ztensor {
@@ -47,7 +49,7 @@ struct load_target {
     }
     /// Null where the weights of an object that is not dense are meant.
     [[nodiscard]] const component_record* elements() const noexcept {
-        return object->format == format::dense ? component : nullptr;
+        return is_dense(*file, *object) ? component : nullptr;
     }
 };
 
@@ -159,7 +161,7 @@ inline result<void> check_target(load_target& target) {
 
 /// The component that holds the elements, or the blocks or codes of weights that are to be converted.
 inline result<component_view> find_elements(const object_view& object, const load_target& target) {
-    if (!target.is_joint && target.to().number && target.object->format != format::dense) {
+    if (!target.is_joint && target.to().number && !is_dense(*target.file, *target.object)) {
         const result<weight_blocks> blocks = find_weight_blocks(target.file->index, *target.object);
         return blocks ? object.component("data") : object_access::located(object, blocks.error());
     }
@@ -207,6 +209,35 @@ inline result<vector<load_target>> find_targets(const reader& from, const vector
     }
     return targets;
 }
+
+/// A large zstd blob, or the exponents and fractions of a tensor in planes, that several threads decode: one for each
+/// of its units.
+struct shared_blob {
+    shared_blob(const load_target& of, span<byte> decoded, uint64_t most_frame_bytes) : target(of), elements(decoded) {
+        const opened_file& file = *of.file;
+        const auto stable = [&](const component_record& blob) {
+            return source_access::stable_range(*file.source, blob.offset, blob.length);
+        };
+        if (!of.component->is_in_planes) {
+            frames.emplace(file, *of.component, decoded.size(), most_frame_bytes, stable(*of.component));
+            return;
+        }
+        const planes_tensor& both = file.planes.of(*of.component);
+        planes.emplace(file, both, most_frame_bytes, stable(both.exponents), stable(both.fractions));
+    }
+
+    [[nodiscard]] size_t most_turns() const noexcept { return frames ? frames->most_turns() : planes->most_turns(); }
+    [[nodiscard]] bool take_turn(planes_stream::memory& memory, size_t& decoded) {
+        return frames ? frames->take_turn(elements, decoded) : planes->take_turn(memory, elements, decoded);
+    }
+    result<void> finish() { return frames ? frames->finish() : planes->finish(); }
+
+    const load_target& target;
+    span<byte> elements; ///< as they are stored: the destination, or its end
+    optional<frame_stream> frames;
+    optional<planes_stream> planes;
+    std::atomic<size_t> units_left{0}; ///< the last one finishes it
+};
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

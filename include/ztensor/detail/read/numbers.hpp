@@ -40,11 +40,19 @@ struct weight_blocks {
     return fail(errc::unsupported_format, "its format is {}, not dense: ask for its components", {in_quotes(format)});
 }
 
-/// Why an object of that format gives no weights.
-[[nodiscard]] ZTENSOR_COLD inline error no_weights(string_view format) noexcept {
+/// Why an object has no elements of its own: of planes, what is wrong with them.
+[[nodiscard]] ZTENSOR_COLD inline error not_dense(const manifest& index, const object_record& object) {
+    const result<planes_tensor> planes =
+        has_planes_format(index, object) ? read_planes(index, object) : result<planes_tensor>(planes_tensor());
+    return planes ? not_dense(format_name(index, object)) : planes.error();
+}
+
+/// Why an object of an unknown format gives no weights.
+[[nodiscard]] ZTENSOR_COLD inline error no_weights(const manifest& index, const object_record& object) {
+    const string_view format = format_name(index, object);
     const bool is_big_endian = format.find(ggml_big_endian_mark) != std::string_view::npos;
     if (is_big_endian || format.substr(0, ggml_format_prefix.size()) != ggml_format_prefix) {
-        return not_dense(format);
+        return not_dense(index, object);
     }
     return fail(errc::unsupported_format, "how blocks of format {} give weights is not known to this library",
                 {in_quotes(format)});
@@ -65,7 +73,7 @@ inline result<weight_blocks> find_weight_blocks(const manifest& index, const obj
     const string_view format = format_name(index, object);
     const ggml_block_type* const type = object.format ? nullptr : find_ggml_format(format);
     if (type == nullptr) {
-        return no_weights(format);
+        return no_weights(index, object);
     }
     const component_record* const data = find_component(index, object, "data");
     if (data == nullptr || object.component_count != 1) {

@@ -30,6 +30,13 @@ ZTENSOR_INLINE error object_access::located(const object_view& object, error why
     return object.located(std::move(why));
 }
 
+/// As find_component(); "data" of what is stored in planes, too, which is no component of the file.
+[[nodiscard]] inline const component_record* find_any_component(const opened_file& file, const object_record& object,
+                                                                string_view role) noexcept {
+    const component_record* const found = find_component(file.index, object, role);
+    return found == nullptr && role == "data" ? dense_data(file, object) : found;
+}
+
 [[nodiscard]] ZTENSOR_COLD inline error no_component(const manifest& index, const object_record& object,
                                                      string_view role) noexcept {
     const bool is_sparse = object.format == format::sparse_csr || object.format == format::sparse_coo;
@@ -56,19 +63,16 @@ ZTENSOR_INLINE std::uint64_t object_view::element_count() const noexcept {
     return is_present() ? file_->index.element_count_of(*record_) : 0;
 }
 ZTENSOR_INLINE open_word<ztensor::format> object_view::format() const noexcept {
+    if (!is_present()) {
+        return {};
+    }
     const std::string_view original = file_->index.text(record_->format_word);
-    return is_present() ? open_word<ztensor::format>(
-                              record_->format, record_->format ? ztensor::name(*record_->format) : original, original)
-                        : open_word<ztensor::format>();
+    std::optional<ztensor::format> known = record_->format;
+    if (detail::is_dense(*file_, *record_)) {
+        known = ztensor::format::dense;
+    }
+    return {known, known ? ztensor::name(*known) : original, original};
 }
-namespace detail {
-
-/// Null of another format than dense.
-[[nodiscard]] inline const component_record* dense_data(const opened_file& file, const object_record& object) noexcept {
-    return object.format == format::dense ? find_component(file.index, object, "data") : nullptr;
-}
-
-} // namespace detail
 
 ZTENSOR_INLINE open_word<ztensor::dtype> object_view::dtype() const noexcept {
     const detail::component_record* const data = detail::dense_data(*file_, *record_);
@@ -113,14 +117,14 @@ ZTENSOR_COLD ZTENSOR_INLINE error object_view::located(error why) const noexcept
 
 ZTENSOR_INLINE result<component_view> object_view::component(std::string_view role) const {
     ZTENSOR_TRY(found_);
-    if (const detail::component_record* const found = detail::find_component(file_->index, *record_, role)) {
+    if (const detail::component_record* const found = detail::find_any_component(*file_, *record_, role)) {
         return component_view(*file_, *record_, *found);
     }
     return located(detail::no_component(file_->index, *record_, role));
 }
 
 ZTENSOR_INLINE component_view object_view::operator[](std::string_view role) const noexcept {
-    if (const detail::component_record* const found = detail::find_component(file_->index, *record_, role)) {
+    if (const detail::component_record* const found = detail::find_any_component(*file_, *record_, role)) {
         return component_view(*file_, *record_, *found);
     }
     return {*file_, *record_, found_ ? located(detail::no_component(file_->index, *record_, role)) : found_.error()};
@@ -128,8 +132,8 @@ ZTENSOR_INLINE component_view object_view::operator[](std::string_view role) con
 
 ZTENSOR_INLINE result<component_view> object_view::data() const {
     ZTENSOR_TRY(found_);
-    if (record_->format != ztensor::format::dense) {
-        return located(detail::not_dense(detail::object_access::format_word_of(*this)));
+    if (!detail::is_dense(*file_, *record_)) {
+        return located(detail::not_dense(file_->index, *record_));
     }
     return component("data");
 }
@@ -145,7 +149,7 @@ ZTENSOR_INLINE result<void> object_view::read_elements(const detail::element_req
 }
 ZTENSOR_INLINE result<void> object_view::read_numbers(ztensor::dtype to, detail::element_memory numbers) const {
     ZTENSOR_TRY(found_);
-    if (record_->format != ztensor::format::dense) {
+    if (!detail::is_dense(*file_, *record_)) {
         return detail::object_access::guard(*this, [&] { return detail::read_weights(*file_, *record_, to, numbers); });
     }
     ZTENSOR_TRY_ASSIGN(const component_view elements, component("data"));
@@ -160,7 +164,7 @@ ZTENSOR_INLINE result<void> object_view::check_shape(const expected_shape& expec
 }
 ZTENSOR_INLINE result<void> object_view::describe(detail::acquired& made) const {
     ZTENSOR_TRY(found_);
-    if (record_->format == ztensor::format::dense) {
+    if (detail::is_dense(*file_, *record_)) {
         ZTENSOR_TRY_ASSIGN(const component_view elements, component("data"));
         return elements.describe(made);
     }
@@ -333,6 +337,7 @@ ZTENSOR_INLINE result<void> selection::describe(detail::acquired& made) const {
     if (found.component != nullptr) {
         const detail::component_record& stored = *found.component;
         made.may_be_borrowed =
+            !stored.is_in_planes &&
             detail::source_access::stable_range(*found.file.source, stored.offset, stored.length).has_value();
     }
     return {};

@@ -13,6 +13,7 @@
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/parse.hpp>
+#include <ztensor/detail/index/planes.hpp>
 #include <ztensor/detail/index/rules.hpp>
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/os/memory.hpp>
@@ -23,6 +24,7 @@
 #include <ztensor/result.hpp>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -54,6 +56,7 @@ struct opened_file : std::enable_shared_from_this<opened_file> {
     std::shared_ptr<const byte_source> source; ///< may hold more than the file: see assembled_source
     uint64_t file_bytes = 0;                   ///< of the file itself
     manifest index;
+    planes_table planes;       ///< of the index
     uint64_t index_offset = 0; ///< in the file; 0 where the index was made of another header, or there is none
     read_options options;
     vector<digest_cover> digest_covers;         ///< by offset and length; empty in .zt files
@@ -74,6 +77,30 @@ inline result<void> check_format(const opened_file& file, const object_record& o
     }
     return fail(errc::unsupported_format, "its format is {}, not {}",
                 {in_quotes(format_name(file.index, object)), name(expected)});
+}
+
+/// The elements of a dense object, stored as one component or in planes; null of any other object.
+[[nodiscard]] inline const component_record* dense_data(const opened_file& file, const object_record& object) noexcept {
+    if (object.format == format::dense) {
+        return find_component(file.index, object, "data");
+    }
+    const planes_tensor* const planes = file.planes.find(object);
+    return planes != nullptr ? &planes->data : nullptr;
+}
+
+/// Whether its elements are a dense tensor, however they are stored.
+[[nodiscard]] inline bool is_dense(const opened_file& file, const object_record& object) noexcept {
+    return object.format == format::dense || file.planes.find(object) != nullptr;
+}
+
+/// The blobs that a component is made of: itself, or those of its planes.
+[[nodiscard]] inline std::array<const component_record*, 2> blobs_of(const opened_file& file,
+                                                                     const component_record& component) noexcept {
+    if (!component.is_in_planes) {
+        return {&component, nullptr};
+    }
+    const planes_tensor& planes = file.planes.of(component);
+    return {&planes.exponents, &planes.fractions};
 }
 
 // -- access

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 
 #include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/read/decoded_stream.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/pieces.hpp>

@@ -99,12 +99,15 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<con
     opened->source = std::move(source);
     opened->options = options;
     opened->path = std::move(path);
-    result<void> valid = detail::guard_memory([&] {
+    result<void> valid = detail::guard_memory([&]() -> result<void> {
         result<void> done = known != nullptr ? detail::open_indexed(*opened, *known) : detail::open_container(*opened);
         if (done && opened->options.is_strict()) {
             done = detail::check_strictly(*opened);
         }
-        return done ? detail::take_shards(*opened, root) : done;
+        done = done ? detail::take_shards(*opened, root) : done;
+        ZTENSOR_TRY(std::move(done));
+        opened->planes.fill(opened->index);
+        return {};
     });
     return opened_as(std::move(opened), std::move(valid));
 }

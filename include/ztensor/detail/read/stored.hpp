@@ -82,6 +82,37 @@ private:
     byte_buffer bytes_;
 };
 
+// -- call budget
+//
+// What one call may hold in memory of all that it makes, however many parts an object has and however they grow on
+// their way: decoded, widened, converted, unpacked.
+
+class call_budget {
+public:
+    explicit call_budget(const read_options& options) noexcept
+        : most_(options.max_decoded_bytes()), left_(options.max_decoded_bytes()) {}
+
+    /// Before that much memory is made. Errors: limit_exceeded, too_large_for_host.
+    ZTENSOR_COLD result<void> take(uint64_t elements, uint64_t element_bytes) noexcept {
+        const optional<uint64_t> bytes = checked_multiply(elements, element_bytes);
+        if (!bytes || *bytes > left_) {
+            return fail(errc::limit_exceeded,
+                        "{} elements of {} bytes would take the call beyond the {} of read_options::max_decoded_bytes",
+                        {elements, element_bytes, most_});
+        }
+        if (!fits_address_space(*bytes)) {
+            return fail(errc::too_large_for_host, "{} elements of {} bytes are more than this host can address",
+                        {elements, element_bytes});
+        }
+        left_ -= *bytes;
+        return {};
+    }
+
+private:
+    uint64_t most_;
+    uint64_t left_;
+};
+
 // -- bulk
 //
 // Many bytes of a source on their way into memory: from where they lie, if they stay as they are, else by reads.
@@ -499,6 +530,10 @@ inline result<element_range> part_of(uint64_t elements, uint64_t first, uint64_t
 ZTENSOR_COLD inline result<bytes_view> view_elements(const opened_file& file, const component_record& component,
                                                      const element_request& request) {
     ZTENSOR_TRY(check_element_type(file, component, request));
+    if (component.is_in_planes) {
+        return fail(errc::not_viewable, "its exponents and fractions are stored apart, so there is nothing to borrow: "
+                                        "read it");
+    }
     if (component.encoding != encoding::raw) {
         result<void> known = check_encoding(file, component);
         return !known ? std::move(known).error()

@@ -8,6 +8,7 @@
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
 #include <ztensor/detail/read/convert.hpp>
+#include <ztensor/detail/read/decoded_stream.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 

@@ -10,6 +10,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/digests.hpp>
+#include <ztensor/detail/codec/planes.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
@@ -45,16 +46,56 @@ struct byte_consumer {
     result<void> (*take)(void* owner, bytes_view bytes);
 };
 
-/// The elements of a component, decoded.
+/// The elements of a component, decoded; or one plane of them.
 struct blob_content {
     bytes_view bytes;
-    size_t swap_width = 1; ///< of elements in the host's byte order; 1: bytes as the file will hold them
+    size_t swap_width = 1;  ///< of elements in the host's byte order; 1: bytes as the file will hold them
+    size_t plane_width = 0; ///< of elements of which one plane is stored; 0: the bytes themselves
+    bool is_fraction = false;
+
+    /// Of what is stored.
+    [[nodiscard]] uint64_t size() const noexcept {
+        return plane_width == 0 ? bytes.size() : bytes.size() / plane_width * plane_bytes(which(), plane_width);
+    }
+    [[nodiscard]] plane which() const noexcept { return is_fraction ? plane::fraction : plane::exponent; }
 };
+
+/// Hands one plane of elements on, in pieces. Exponents come in whole frames, fractions as much as stays in the cache.
+template <class Take>
+result<void> split_in_order(const blob_content& elements, const Take& take) {
+    const size_t width = elements.plane_width;
+    const size_t total = elements.bytes.size() / width;
+    const size_t most = (std::min)(total, elements.is_fraction ? size_t{1} << 16 : size_t{1} << 20);
+    byte_buffer split;
+    byte_buffer swapped;
+    const bool must_swap = elements.swap_width > 1 && !host_is_little_endian;
+    if (!split.allocate(most * plane_bytes(elements.which(), width)) ||
+        (must_swap && !swapped.allocate(most * width))) {
+        return fail(errc::out_of_memory, "no memory for a piece of {} elements", {most});
+    }
+    size_t done = 0;
+    do {
+        const size_t count = (std::min)(most, total - done);
+        bytes_view piece = elements.bytes.subspan(done * width, count * width);
+        if (must_swap) {
+            std::copy_n(piece.begin(), piece.size(), swapped.data());
+            piece = swapped.bytes().first(piece.size());
+            swap_elements(swapped.writable_bytes().first(piece.size()), width);
+        }
+        split_plane(elements.which(), piece, width, split.data());
+        done += count;
+        ZTENSOR_TRY(take(split.bytes().first(count * plane_bytes(elements.which(), width)), done == total));
+    } while (done != total);
+    return {};
+}
 
 /// Hands elements on as a file holds them, in pieces whose bytes are swapped where they must be; `take(bytes,
 /// is_last)`.
 template <class Take>
 result<void> in_order_of_file(const blob_content& elements, bool is_big_endian, const Take& take) {
+    if (elements.plane_width != 0) {
+        return split_in_order(elements, take);
+    }
     if (elements.swap_width < 2 || is_big_endian != host_is_little_endian) {
         return take(elements.bytes, true);
     }
@@ -148,10 +189,12 @@ struct encoded_frame {
 /// How every frame of a blob is compressed.
 struct frame_settings {
     int level = 0;
-    bool is_seekable = false; ///< as zt.zstd-seekable/1 wants it, with a checksum
+    bool is_seekable = false;     ///< as zt.zstd-seekable/1 wants it, with a checksum
+    bool has_few_matches = false; ///< as exponents, where a search for repeated bytes finds noise
 
     [[nodiscard]] size_t encode(zstd_encoder& encoder, bytes_view content, span<byte> to) const noexcept {
-        return is_seekable ? encoder.encode_checked(level, content, to) : encoder.encode(level, content, to);
+        return is_seekable || has_few_matches ? encoder.encode_as(level, is_seekable, has_few_matches, content, to)
+                                              : encoder.encode(level, content, to);
     }
 };
 
@@ -186,10 +229,9 @@ public:
     /// `threads` as in write_options.
     explicit zstd_frames(unsigned threads) noexcept : lanes_(threads != 0 ? threads : processor_count()) {}
 
-    /// Starts a blob, as store::zstd_if_smaller() says; one that was not ended is forgotten. `seekable`: as version 2
-    /// has it, zt.zstd-seekable/1.
-    void begin(int level, double most_of_raw, bool seekable) noexcept {
-        settings_ = {level, seekable};
+    /// Starts a blob, as store::zstd_if_smaller() says; one that was not ended is forgotten.
+    void begin(const frame_settings& settings, double most_of_raw) noexcept {
+        settings_ = settings;
         frame_sizes_.truncate(0);
         decoded_bytes_ = 0;
         most_of_raw_ = most_of_raw;

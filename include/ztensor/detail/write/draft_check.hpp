@@ -182,7 +182,7 @@ struct dense_tensor {
     if (version == format_version::v2) {
         say_in_2(storage, type);
     }
-    return entry_of_decoded(source.role, storage, type, source.bytes.size(), source.how);
+    return entry_of_decoded(source.role, storage, type, source.decoded_bytes(), source.how);
 }
 
 [[nodiscard]] ZTENSOR_COLD inline component_entry entry_of_stored(format_version version,

@@ -301,7 +301,8 @@ private:
             return unfit("its type differs");
         }
         if (part.encoding != encoding::raw || source.how.encoding() != encoding::raw ||
-            part.is_big_endian != source.how.is_big_endian() || source.bytes.size() != part.length) {
+            part.is_big_endian != source.how.is_big_endian() || source.plane_width != 0 ||
+            source.bytes.size() != part.length) {
             return unfit("it is not stored raw in as many bytes");
         }
         if (draft.attributes()) {

@@ -240,6 +240,14 @@ public:
         has_written(blob.stored_bytes());
     }
 
+    /// A blob that was encoded in memory.
+    ZTENSOR_COLD result<void> put(bytes_view stored, const blob_writer& blob, component_entry& entry) {
+        ZTENSOR_TRY_ASSIGN(const uint64_t offset, begin_blob(stored.size()));
+        ZTENSOR_TRY(stored.empty() ? result<void>() : target().write(stored));
+        complete(entry, offset, blob);
+        return {};
+    }
+
     /// One component; `entry` then says where and how it is stored.
     ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how, component_entry& entry) {
         return is_version_2_ && how.encoding() == encoding::raw ? encode_or_share(content, how, entry)
@@ -299,6 +307,12 @@ public:
     }
     void end_copying(copied_blobs* of_outer_copy) noexcept { copied_blobs_ = of_outer_copy; }
 
+    /// Of the blobs of that store.
+    [[nodiscard]] digest algorithm_for(const store& how) const noexcept {
+        return written_digest(is_version_2_, how.digest());
+    }
+    [[nodiscard]] unsigned threads() const noexcept { return threads_; }
+
 private:
     static constexpr uint64_t most_piece_bytes = uint64_t{1} << 20; ///< of a blob that is read and copied
 
@@ -316,18 +330,14 @@ private:
     [[nodiscard]] blob_writer writer_with(digest algorithm, uint64_t offset, const store& how) noexcept {
         const bool is_raw = how.encoding() == encoding::raw;
         if (!is_raw) {
-            encoder_->begin(how.zstd_level(), how.most_of_raw(), is_version_2_);
+            encoder_->begin({how.zstd_level(), is_version_2_, how.is_in_planes()}, how.most_of_raw());
         }
         return {target(), offset, how.is_big_endian(), is_raw ? nullptr : encoder_.get(), algorithm, is_version_2_};
     }
 
-    [[nodiscard]] digest algorithm_for(const store& how) const noexcept {
-        return written_digest(is_version_2_, how.digest());
-    }
-
     result<void> encode_here(const blob_content& content, const store& how, digest algorithm, component_entry& entry) {
-        ZTENSOR_TRY_ASSIGN(const uint64_t offset, begin_blob(content.bytes.size()));
-        target().expect(content.bytes.size());
+        ZTENSOR_TRY_ASSIGN(const uint64_t offset, begin_blob(content.size()));
+        target().expect(content.size());
         blob_writer blob = writer_with(algorithm, offset, how);
         ZTENSOR_TRY(blob.append(content, true));
         complete(entry, offset, blob);
@@ -438,7 +448,7 @@ private:
         digest_memory xxh3;
         xxh3_start(xxh3);
         ZTENSOR_TRY(for_bytes_in_file(content, [&](bytes_view bytes) { xxh3_update(xxh3, bytes); }));
-        const blob_identity identity = {xxh3_value(xxh3), content.bytes.size()};
+        const blob_identity identity = {xxh3_value(xxh3), content.size()};
         const auto known = written_.find(identity);
         if (known == written_.end() || !holds(known->second, content)) {
             ZTENSOR_TRY(encode_here(content, how, how.digest(), entry));

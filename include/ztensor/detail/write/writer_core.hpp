@@ -16,6 +16,7 @@
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/manifest_draft.hpp>
+#include <ztensor/detail/write/planes_draft.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
@@ -25,6 +26,7 @@
 #include <ztensor/version.hpp>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -128,6 +130,9 @@ public:
     /// A dense tensor of elements in memory. What most files hold, so that it has a way of its own: the same rules and
     /// the same words as in add_object(), but nothing that only other objects need.
     result<void> add_dense(const dense_tensor& given, const blob_content& content) {
+        if (given.how.is_in_planes()) {
+            return add_in_planes(given, content);
+        }
         const dense_tensor tensor = in_words_of(options_.version(), given);
         component_entry data = entry_of(tensor, content.bytes.size());
         result<void> valid = check_store(tensor.how);
@@ -141,6 +146,26 @@ public:
         ZTENSOR_TRY(in_object(in_component(file_.encode(content, tensor.how, data), data.role), tensor.name));
         manifest_.keep(entry_of(tensor, data));
         return writing.done();
+    }
+
+    /// The same in planes, unless something else is smaller.
+    ZTENSOR_COLD result<void> add_in_planes(const dense_tensor& given, const blob_content& content) {
+        ZTENSOR_TRY(in_object(check_store(given.how), given.name));
+        const dense_tensor tensor = in_words_of(options_.version(), given);
+        if (!may_have_planes(given.storage, given.type.has_value(), content.bytes.size())) {
+            return add_dense(
+                {given.name, given.dimensions, given.storage, given.type, without_planes(given.how), given.about},
+                content);
+        }
+        ZTENSOR_TRY(check_new(tensor, entry_of(tensor, content.bytes.size())));
+        ZTENSOR_TRY_ASSIGN(const planes_choice chosen,
+                           in_object(choose_planes(content, given.how, width_bytes(given.storage)), given.name));
+        if (!chosen.are_planes) {
+            return add_dense({given.name, given.dimensions, given.storage, given.type, chosen.dense, given.about},
+                             content);
+        }
+        ZTENSOR_TRY_ASSIGN(const object_draft draft, in_object(draft_planes(given, content, chosen), given.name));
+        return add_object(given.name, draft);
     }
 
     ZTENSOR_COLD result<void> add_object(string_view name, const object_draft& draft) {
@@ -219,10 +244,20 @@ public:
         const dense_tensor said =
             in_words_of(options_.version(), {name, dimensions, storage, word_of_type(how), how, about});
         ZTENSOR_TRY(check_new(said, entry_of(said, bytes)));
+        const bool in_planes = how.is_in_planes() && may_have_planes(storage, how.has_type(), bytes);
+        ZTENSOR_TRY(in_planes ? in_object(check_planes(said, bytes), name) : result<void>());
+        const store stored = in_planes            ? raw_like(how).zstd_if_smaller(1, most_of_fractions)
+                             : how.is_in_planes() ? without_planes(how)
+                                                  : how;
         const abort_on_failure writing(*this);
         ZTENSOR_TRY_ASSIGN(const uint64_t offset, file_.begin_blob(bytes));
-        stream_.emplace(open_stream{string(name), dimensions, storage, how, element_bytes, bytes, offset,
-                                    file_.writer_at(offset, how)});
+        stream_.emplace(open_stream{string(name), dimensions, storage, stored, element_bytes, bytes, offset,
+                                    file_.writer_at(offset, stored)});
+        if (in_planes) {
+            stream_->planes =
+                std::make_unique<planes_pieces>(width_bytes(storage), file_.threads(), file_.algorithm_for(how),
+                                                options_.version() == format_version::v2);
+        }
         if (about.get() != nullptr) {
             stream_->of_object = *about.get();
         }
@@ -241,7 +276,7 @@ public:
         ZTENSOR_TRY(
             in_object(check_values(options_.version(), tensor.storage, tensor.type, piece, elements), tensor.name));
         const abort_on_failure writing(*this);
-        return writing.done(in_object(stream_->blob.append({piece, width}, false), tensor.name));
+        return writing.done(in_object(stream_->append({piece, width}, false), tensor.name));
     }
 
     ZTENSOR_COLD result<void> set_stream_attributes(attributes values) {
@@ -265,21 +300,23 @@ public:
                 .in_object(stream_->name);
         }
         const abort_on_failure writing(*this);
-        ZTENSOR_TRY(in_object(stream_->blob.append({}, true), stream_->name));
+        ZTENSOR_TRY(in_object(stream_->append({}, true), stream_->name));
         const dense_tensor tensor = in_words_of(options_.version(), stream_->tensor());
-        component_entry data = entry_of(tensor, stream_->decoded_bytes);
-        file_.complete(data, stream_->offset, stream_->blob);
-        object_entry object = entry_of(tensor, data);
-        object.attributes = stream_->of_object ? &*stream_->of_object : nullptr;
-        manifest_.keep(object);
+        if (stream_->planes != nullptr) {
+            ZTENSOR_TRY(in_object(finish_planes(tensor), tensor.name));
+        } else {
+            component_entry data = entry_of(tensor, stream_->decoded_bytes);
+            file_.complete(data, stream_->offset, stream_->blob);
+            object_entry object = entry_of(tensor, data);
+            object.attributes = stream_->of_object ? &*stream_->of_object : nullptr;
+            manifest_.keep(object);
+        }
         stream_.reset();
         return writing.done();
     }
 
     [[nodiscard]] bool has_stream() const noexcept { return stream_.has_value(); }
-    [[nodiscard]] uint64_t stream_missing_bytes() const noexcept {
-        return stream_->decoded_bytes - stream_->blob.decoded_bytes();
-    }
+    [[nodiscard]] uint64_t stream_missing_bytes() const noexcept { return stream_->missing_bytes(); }
     /// Elements of `element_bytes` have the storage type of the stream, and each is no more than one of its elements.
     result<void> check_stream_type(const typed_bytes& elements, size_t element_bytes) const {
         if (stream_->storage != elements.storage) {
@@ -325,8 +362,16 @@ private:
         uint64_t decoded_bytes;
         uint64_t offset;
         blob_writer blob;
+        std::unique_ptr<planes_pieces> planes = nullptr; ///< then the blob is that of its fractions
         optional<attributes> of_object = std::nullopt;
         object_attributes about = {}; ///< none: see of_object
+
+        result<void> append(const blob_content& piece, bool last) {
+            return planes != nullptr ? planes->append(blob, piece, last) : blob.append(piece, last);
+        }
+        [[nodiscard]] uint64_t missing_bytes() const noexcept {
+            return decoded_bytes - (planes != nullptr ? planes->decoded_bytes() : blob.decoded_bytes());
+        }
 
         [[nodiscard]] dense_tensor tensor() const noexcept {
             return {name, dimensions, storage, word_of_type(how), how, about};
@@ -334,6 +379,35 @@ private:
     };
 
     static constexpr uint64_t max_manifest_bytes = uint64_t{1} << 30;
+    /// Of the first MiB of fractions; what takes less compressed is no noise.
+    static constexpr double most_of_fractions = 0.99;
+
+    /// A tensor in planes can be written, as far as is known before. Errors: as check_entry(); duplicate_key.
+    ZTENSOR_COLD result<void> check_planes(const dense_tensor& tensor, uint64_t bytes) const {
+        const size_t width = width_bytes(tensor.storage);
+        const std::array<component_entry, 2> parts = {
+            entry_of_plane(plane::exponent, bytes / width, width, tensor.how),
+            entry_of_plane(plane::fraction, bytes / width, width, tensor.how)};
+        ZTENSOR_TRY_ASSIGN(const attributes values, attributes_of_planes(tensor.about.get(), tensor.storage));
+        const object_entry object = entry_of_planes(tensor, values, parts);
+        ZTENSOR_TRY(manifest_.check_bounds(object, table_bytes()));
+        return check_entry(options_.version(), object);
+    }
+
+    /// The end of a stream in planes: the exponents come behind the fractions.
+    ZTENSOR_COLD result<void> finish_planes(const dense_tensor& tensor) {
+        const size_t width = width_bytes(tensor.storage);
+        const uint64_t count = stream_->decoded_bytes / width;
+        std::array<component_entry, 2> parts = {entry_of_plane(plane::exponent, count, width, tensor.how),
+                                                entry_of_plane(plane::fraction, count, width, tensor.how)};
+        file_.complete(parts[1], stream_->offset, stream_->blob);
+        const vector<byte> exponents = stream_->planes->take_exponents();
+        ZTENSOR_TRY(file_.put(exponents, stream_->planes->exponents(), parts[0]));
+        ZTENSOR_TRY_ASSIGN(const attributes values,
+                           attributes_of_planes(stream_->of_object ? &*stream_->of_object : nullptr, tensor.storage));
+        manifest_.keep(entry_of_planes(tensor, values, parts));
+        return {};
+    }
 
     /// Of the table of shards, at most.
     [[nodiscard]] uint64_t table_bytes() const noexcept {
@@ -399,10 +473,11 @@ private:
     ZTENSOR_COLD result<void> write_components(const object_draft& draft, vector<component_entry>& entries) {
         for (const uint32_t i : blob_order(options_.version(), draft)) {
             const component_source& source = draft.components()[i];
-            ZTENSOR_TRY(in_component(source.stored
-                                         ? file_.copy(*source.stored, entries[i])
-                                         : file_.encode({source.bytes, source.swap_width}, source.how, entries[i]),
-                                     source.role));
+            ZTENSOR_TRY(in_component(
+                source.stored ? file_.copy(*source.stored, entries[i])
+                              : file_.encode({source.bytes, source.swap_width, source.plane_width, source.is_fraction},
+                                             source.how, entries[i]),
+                source.role));
         }
         return {};
     }

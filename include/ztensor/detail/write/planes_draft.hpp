@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+//
+// Dense tensors that are to be written in planes: whether that pays, and as which components. SPEC.md section 14.
+#ifndef ZTENSOR_DETAIL_WRITE_PLANES_DRAFT_HPP
+#define ZTENSOR_DETAIL_WRITE_PLANES_DRAFT_HPP
+
+#include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/index/planes.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/draft_check.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
+#include <ztensor/object_draft.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// How the components of a tensor in planes are stored, or the tensor as a whole.
+struct planes_choice {
+    bool are_planes = false;
+    store dense; ///< if they are not
+    store exponents;
+    store fractions;
+};
+
+/// The same as `how`, but for the encoding.
+[[nodiscard]] inline store raw_like(const store& how) {
+    return store().digest(how.digest()).type(how.type());
+}
+
+/// What compressing some elements, or one plane of them, in frames of 1 MiB gives.
+class planes_trial {
+public:
+    planes_trial(const blob_content& elements, size_t width) : elements_(elements), width_(width) {}
+
+    /// Stored bytes of all elements as they are. Errors: out_of_memory, encode_failed.
+    result<uint64_t> dense(int level) { return measure({elements_.bytes, elements_.swap_width}, {level}); }
+    /// The same of a plane, at level 1 or as exponents are compressed.
+    result<uint64_t> of(plane which, bool has_few_matches) {
+        return measure(content(which), {1, false, has_few_matches});
+    }
+
+    /// The part of its size that a plane takes, as far as some pieces of it tell.
+    result<double> sample(plane which, bool has_few_matches) {
+        constexpr size_t most_pieces = 16, piece_elements = size_t{16} << 10;
+        const size_t count = elements_.bytes.size() / width_;
+        const size_t pieces = (std::min)(most_pieces, (count + piece_elements - 1) / piece_elements);
+        uint64_t taken = 0;
+        uint64_t stored = 0;
+        for (size_t i = 0; i < pieces; ++i) {
+            const size_t first = i * (count / pieces);
+            const size_t size = (std::min)(piece_elements, count - first);
+            blob_content piece = content(which);
+            piece.bytes = elements_.bytes.subspan(first * width_, size * width_);
+            ZTENSOR_TRY_ASSIGN(const uint64_t bytes, measure(piece, {1, false, has_few_matches}));
+            taken += piece.size();
+            stored += bytes;
+        }
+        return taken == 0 ? 1.0 : static_cast<double>(stored) / static_cast<double>(taken);
+    }
+
+private:
+    [[nodiscard]] blob_content content(plane which) const noexcept {
+        blob_content made = elements_;
+        made.plane_width = width_;
+        made.is_fraction = which == plane::fraction;
+        return made;
+    }
+
+    result<uint64_t> measure(const blob_content& content, const frame_settings& settings) {
+        if (!encoder_.start() ||
+            (!frame_.is_allocated() && !frame_.allocate(most_zstd_bytes(zstd_frames::frame_bytes)))) {
+            return fail(errc::out_of_memory, "no memory for a zstd encoder");
+        }
+        uint64_t stored = 0;
+        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool) -> result<void> {
+            while (!bytes.empty()) {
+                const bytes_view frame = bytes.first((std::min<size_t>)(bytes.size(), zstd_frames::frame_bytes));
+                const size_t encoded = settings.encode(encoder_, frame, frame_.writable_bytes());
+                ZTENSOR_TRY(zstd_encoder::failure(encoded));
+                stored += encoded;
+                bytes = bytes.subspan(frame.size());
+            }
+            return {};
+        }));
+        return stored;
+    }
+
+    blob_content elements_;
+    size_t width_;
+    zstd_encoder encoder_;
+    byte_buffer frame_;
+};
+
+/// Of elements whose fractions compress, too, the smallest way that there is: all are tried.
+ZTENSOR_COLD inline result<planes_choice> choose_smallest(planes_trial& trial, const store& how, uint64_t count,
+                                                          size_t width) {
+    const uint64_t fraction_bytes = count * (width - 1);
+    ZTENSOR_TRY_ASSIGN(const uint64_t dense, trial.dense(1));
+    ZTENSOR_TRY_ASSIGN(const uint64_t exponents, trial.of(plane::exponent, true));
+    ZTENSOR_TRY_ASSIGN(const uint64_t matched_exponents, trial.of(plane::exponent, false));
+    ZTENSOR_TRY_ASSIGN(const uint64_t fractions, trial.of(plane::fraction, false));
+    const uint64_t planes = (std::min)(exponents, matched_exponents) + (std::min)(fractions, fraction_bytes);
+    const double allowed = how.most_of_raw() * static_cast<double>(count * width);
+    const bool is_raw = how.most_of_raw() > 0 && static_cast<double>((std::min)(dense, planes)) > allowed;
+    planes_choice made;
+    made.are_planes = planes < dense && !is_raw;
+    made.dense = is_raw ? raw_like(how) : raw_like(how).zstd(1);
+    made.exponents = exponents <= matched_exponents ? raw_like(how).planes() : raw_like(how).zstd(1);
+    made.fractions = fractions < fraction_bytes ? raw_like(how).zstd(1) : raw_like(how);
+    return made;
+}
+
+/// Whether elements of a storage type that has planes are best stored in these. Noise in the fractions is what floats
+/// of weights have, and then there is nothing to find for any way that does not split them; all else is measured.
+ZTENSOR_COLD inline result<planes_choice> choose_planes(const blob_content& elements, const store& how, size_t width) {
+    constexpr double noise = 0.99;
+    const uint64_t count = elements.bytes.size() / width;
+    planes_trial trial(elements, width);
+    ZTENSOR_TRY_ASSIGN(const double fractions, trial.sample(plane::fraction, false));
+    if (fractions < noise) {
+        return choose_smallest(trial, how, count, width);
+    }
+    planes_choice made;
+    made.are_planes = true;
+    if (how.most_of_raw() > 0) {
+        ZTENSOR_TRY_ASSIGN(const double exponents, trial.sample(plane::exponent, true));
+        made.are_planes = exponents + static_cast<double>(width - 1) <= how.most_of_raw() * static_cast<double>(width);
+    }
+    made.dense = raw_like(how);
+    made.exponents = raw_like(how).planes();
+    made.fractions = raw_like(how);
+    return made;
+}
+
+/// Fewer elements are kept as one blob: a second one takes as much as it spares.
+inline constexpr uint64_t least_bytes_in_planes = uint64_t{64} << 10;
+
+/// Whether a tensor that is wanted in planes may have them: of a plain type, and not too small.
+[[nodiscard]] inline bool may_have_planes(dtype storage, bool has_type, uint64_t bytes) noexcept {
+    return has_planes(storage) && !has_type && bytes >= least_bytes_in_planes;
+}
+
+/// The same as a single blob.
+[[nodiscard]] inline store without_planes(const store& how) {
+    return raw_like(how).zstd_if_smaller(1, how.most_of_raw());
+}
+
+/// Adds what the layout needs. Errors: duplicate_key where the caller's attributes have one of these.
+ZTENSOR_COLD inline result<attributes> attributes_of_planes(const attributes* given, dtype storage) {
+    attributes all = given != nullptr ? *given : attributes();
+    for (const auto& each : all.values()) {
+        if (each.key == planes_dtype_key || each.key == planes_bits_key) {
+            return fail(errc::duplicate_key, "the attribute {} is one that the layout {} needs for itself",
+                        {in_quotes(each.key), in_quotes(planes_format)});
+        }
+    }
+    all.set(planes_dtype_key, name(storage));
+    all.set(planes_bits_key, planes_exponent_bits);
+    return all;
+}
+
+/// The tensor's elements as the two components of the layout. Borrows them. Errors: as attributes_of_planes().
+ZTENSOR_COLD inline result<object_draft> draft_planes(const dense_tensor& tensor, const blob_content& elements,
+                                                      const planes_choice& how) {
+    object_draft draft(planes_format, tensor.dimensions);
+    ZTENSOR_TRY_ASSIGN(attributes all, attributes_of_planes(tensor.about.get(), tensor.storage));
+    draft.attributes(std::move(all));
+    for (const plane which : {plane::exponent, plane::fraction}) {
+        const store& stored = which == plane::exponent ? how.exponents : how.fractions;
+        draft.component_bytes(role_of(which), dtype::u8, elements.bytes, stored);
+        component_source& added = draft_access::last(draft);
+        added.swap_width = elements.swap_width;
+        added.plane_width = width_bytes(tensor.storage);
+        added.is_fraction = which == plane::fraction;
+    }
+    return draft;
+}
+
+/// What the index says of a tensor in planes, whose components are given as exponents and fractions. Borrows.
+[[nodiscard]] inline object_entry entry_of_planes(const dense_tensor& tensor, const attributes& values,
+                                                  span<const component_entry> components) {
+    object_entry object;
+    object.name = tensor.name;
+    object.shape = &tensor.dimensions;
+    object.format = planes_format;
+    object.attributes = &values;
+    object.components = components;
+    object.keeps_word = true;
+    return object;
+}
+
+/// One of these components, before it is written.
+[[nodiscard]] inline component_entry entry_of_plane(plane which, uint64_t count, size_t width, const store& how) {
+    return entry_of_decoded(role_of(which), dtype::u8, std::nullopt, count * plane_bytes(which, width), how);
+}
+
+// -- planes in pieces
+
+/// Takes a tensor in pieces, whose fractions go to their blob at once. Its exponents, compressed, are kept in memory
+/// until that blob is complete: of bf16 a sixth of the tensor, of f32 a twelfth.
+class planes_pieces {
+public:
+    planes_pieces(size_t width, unsigned threads, digest algorithm, bool is_version_2)
+        : width_(width), encoder_(threads), exponents_(sink_, 0, false, &encoder_, algorithm, is_version_2) {
+        encoder_.begin({1, is_version_2, true}, 0);
+    }
+
+    /// Bytes that were taken.
+    [[nodiscard]] uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
+
+    /// The next elements, and the end behind them if they are the `last`. A piece may end in the middle of an element.
+    result<void> append(blob_writer& fractions, const blob_content& elements, bool last) {
+        return in_order_of_file(elements, false, [&](bytes_view bytes, bool is_last_piece) -> result<void> {
+            decoded_bytes_ += bytes.size();
+            if (cut_bytes_ != 0) {
+                const size_t more = (std::min<size_t>)(width_ - cut_bytes_, bytes.size());
+                std::copy_n(bytes.begin(), more, cut_.begin() + static_cast<std::ptrdiff_t>(cut_bytes_));
+                bytes = bytes.subspan(more);
+                cut_bytes_ += more;
+                if (cut_bytes_ < width_) {
+                    return {};
+                }
+                cut_bytes_ = 0;
+                ZTENSOR_TRY(put(fractions, bytes_view(cut_.data(), width_), false));
+            }
+            const bytes_view whole = bytes.first(bytes.size() - bytes.size() % width_);
+            const bytes_view rest = bytes.subspan(whole.size());
+            std::copy_n(rest.begin(), rest.size(), cut_.begin());
+            cut_bytes_ = rest.size();
+            return put(fractions, whole, last && is_last_piece);
+        });
+    }
+
+    /// The exponents' blob, once it is ended.
+    [[nodiscard]] const blob_writer& exponents() const noexcept { return exponents_; }
+    [[nodiscard]] vector<byte> take_exponents() noexcept { return sink_.take(); }
+
+private:
+    result<void> put(blob_writer& fractions, bytes_view whole, bool last) {
+        if (whole.empty() && !last) {
+            return {};
+        }
+        ZTENSOR_TRY(exponents_.append({whole, 1, width_, false}, last));
+        return fractions.append({whole, 1, width_, true}, last);
+    }
+
+    size_t width_;
+    memory_sink sink_;
+    zstd_frames encoder_;
+    blob_writer exponents_;
+    std::array<byte, 4> cut_{}; ///< the start of an element
+    size_t cut_bytes_ = 0;
+    uint64_t decoded_bytes_ = 0;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
