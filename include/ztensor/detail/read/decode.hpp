@@ -37,7 +37,8 @@ ZTENSOR_COLD inline result<void> decode_any_planes(const opened_file& file, cons
     ZTENSOR_TRY(in_component(check_encoding(file, planes.exponents), role_of(plane::exponent)));
     ZTENSOR_TRY(in_component(check_encoding(file, planes.fractions), role_of(plane::fraction)));
     if (planes_stream::can_read(planes)) {
-        return decode_planes(file, planes, destination);
+        elements_in_memory to(destination, planes);
+        return decode_planes(file, planes, to.taker());
     }
     const size_t count = destination.size() / planes.width();
     const span<byte> exponents = destination.last(count);

@@ -208,8 +208,8 @@ private:
         const bool is_large =
             is_zstd && component.length >= (std::min)(frame_stream::smallest_blob_bytes, most_frame_bytes + 1);
         if (is_large && !target.is_joint && target.is_whole() && component.decoded_length() &&
-            target.decoded_bytes <= destination.size()) {
-            const span<byte> elements = destination.last(static_cast<size_t>(target.decoded_bytes));
+            (component.is_in_planes || target.decoded_bytes <= destination.size())) {
+            const span<byte> elements = destination.last(smaller_size(destination.size(), target.decoded_bytes));
             const unit part = {unit_kind::shared, shared_.size(), place + 1};
             shared_.push_back(std::make_unique<shared_blob>(target, elements, most_frame_bytes));
             shared_blob& blob = *shared_.back();
@@ -385,12 +385,7 @@ private:
             return;
         }
         bytes_read_ += target.component->length;
-        result<void> done = blob.finish();
-        if (done) {
-            done = target.numbers ? target.numbers->convert_stored(blob.elements, target.destination)
-                                  : to_host(*target.component, target.to().request, blob.elements);
-        }
-        if (!done) {
+        if (result<void> done = blob.finish(); !done) {
             stop(target, std::move(done).error());
         }
     }

@@ -223,17 +223,29 @@ struct shared_blob {
             return;
         }
         const planes_tensor& both = file.planes.of(*of.component);
-        planes.emplace(file, both, most_frame_bytes, stable(both.exponents), stable(both.fractions));
+        const elements_taker to = of.numbers ? numbers.emplace(*of.numbers, of.destination).taker()
+                                             : memory.emplace(of.destination, both).taker();
+        planes.emplace(file, both, to, most_frame_bytes, stable(both.exponents), stable(both.fractions));
     }
 
     [[nodiscard]] size_t most_turns() const noexcept { return frames ? frames->most_turns() : planes->most_turns(); }
-    [[nodiscard]] bool take_turn(planes_stream::memory& memory, size_t& decoded) {
-        return frames ? frames->take_turn(elements, decoded) : planes->take_turn(memory, elements, decoded);
+    [[nodiscard]] bool take_turn(planes_stream::memory& mine, size_t& decoded) {
+        return frames ? frames->take_turn(elements, decoded) : planes->take_turn(mine, decoded);
     }
-    result<void> finish() { return frames ? frames->finish() : planes->finish(); }
+    /// Called once, when no thread takes a turn any more.
+    result<void> finish() {
+        ZTENSOR_TRY(frames ? frames->finish() : planes->finish());
+        if (numbers) { // which were made on the way
+            return {};
+        }
+        return target.numbers ? target.numbers->convert_stored(elements, target.destination)
+                              : to_host(*target.component, target.to().request, elements);
+    }
 
     const load_target& target;
     span<byte> elements; ///< as they are stored: the destination, or its end
+    optional<number_source::joined_numbers> numbers;
+    optional<elements_in_memory> memory;
     optional<frame_stream> frames;
     optional<planes_stream> planes;
     std::atomic<size_t> units_left{0}; ///< the last one finishes it

@@ -269,11 +269,42 @@ public:
             ZTENSOR_TRY(convert_raw(0, numbers, check, best_store(numbers)));
             return check.finish();
         }
+        if (gives_pieces()) {
+            joined_numbers to(*this, numbers);
+            return decode_planes(*file_, file_->planes.of(*component_), to.taker());
+        }
         byte_buffer apart;
         ZTENSOR_TRY_ASSIGN(const span<byte> elements, room_for_elements(numbers, apart));
         ZTENSOR_TRY(decode(*file_, *component_, elements));
         return convert_stored(elements, numbers);
     }
+
+    /// Whether all of them are had piece by piece: elements in planes, each of which is joined and converted.
+    [[nodiscard]] bool gives_pieces() const noexcept {
+        return component_->is_in_planes && planes_stream::can_read(file_->planes.of(*component_));
+    }
+
+    /// Takes such pieces to memory that has room for all numbers.
+    class joined_numbers {
+    public:
+        joined_numbers(const number_source& source, span<byte> numbers) noexcept
+            : source_(&source), numbers_(numbers), store_(source.best_store(numbers)) {}
+        [[nodiscard]] elements_taker taker() noexcept { return {this, take}; }
+
+    private:
+        static void take(void* owner, span<byte> elements, size_t first) noexcept {
+            const auto& mine = *static_cast<const joined_numbers*>(owner);
+            const number_source& from = *mine.source_;
+            to_host_order(*from.component_, from.stored_, elements);
+            const size_t count = elements.size() / from.element_bytes();
+            from.convert(elements, mine.numbers_.subspan(first * from.number_bytes_, count * from.number_bytes_),
+                         mine.store_);
+        }
+
+        const number_source* source_;
+        span<byte> numbers_;
+        number_store store_;
+    };
 
     /// Where the elements lie that give some numbers of a whole of these dimensions: whole blocks, where it is blocks.
     /// Errors: out_of_bounds, size_mismatch.

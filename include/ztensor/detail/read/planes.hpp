@@ -17,15 +17,43 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// Who takes elements that are joined: pieces of whole ones, in the file's byte order, of which `first` is the position
+/// of the first in the tensor. Several threads call it at once; a piece may be changed.
+struct elements_taker {
+    void* owner;
+    void (*take)(void* owner, span<byte> elements, size_t first) noexcept;
+};
+
+/// Takes them to memory that has room for all.
+struct elements_in_memory {
+    span<byte> all;
+    size_t width;
+    bool goes_past_cache;
+
+    elements_in_memory(span<byte> memory, const planes_tensor& planes) noexcept
+        : all(memory), width(planes.width()),
+          goes_past_cache(memory.size() >= past_cache_bytes && !is_untouched(memory)) {}
+
+    [[nodiscard]] elements_taker taker() noexcept { return {this, take}; }
+
+private:
+    static void take(void* owner, span<byte> elements, size_t first) noexcept {
+        const auto& mine = *static_cast<const elements_in_memory*>(owner);
+        copy_much(elements, mine.all.subspan(first * mine.width, elements.size()), mine.goes_past_cache);
+    }
+};
+
 /// All elements of a tensor whose exponents are zstd frames and whose fractions are raw: threads take turns, as those
 /// of a frame_stream do.
 class planes_stream {
 public:
-    /// What a thread holds from turn to turn: stored exponents, decoded ones, and fractions.
+    /// What a thread holds from turn to turn: exponents as they are stored and decoded, fractions, and a piece of
+    /// elements.
     struct memory {
         thread_memory exponents;
         thread_memory stored;
         thread_memory fractions;
+        thread_memory elements;
     };
 
     /// Other tensors are decoded part by part.
@@ -33,18 +61,17 @@ public:
         return planes.exponents.encoding == encoding::zstd && planes.fractions.encoding == encoding::raw;
     }
 
-    /// `stable` are the blobs of exponents and fractions, as a frame_stream takes them. `destination`, which all turns
-    /// are given, has room for all elements.
-    planes_stream(const opened_file& file, const planes_tensor& planes, uint64_t most_frame_bytes,
+    /// The blobs of exponents and fractions are given where they stay as they are, as a frame_stream takes them.
+    planes_stream(const opened_file& file, const planes_tensor& planes, elements_taker to, uint64_t most_frame_bytes,
                   optional<bytes_view> stable_exponents, optional<bytes_view> stable_fractions)
-        : file_(file), planes_(planes),
+        : file_(file), planes_(planes), to_(to),
           exponents_(file, planes.exponents, element_count(planes), most_frame_bytes, stable_exponents),
           stable_(stable_fractions), check_(file, planes.fractions) {}
 
     [[nodiscard]] size_t most_turns() const noexcept { return exponents_.most_turns(); }
 
     /// As frame_stream::take_turn().
-    [[nodiscard]] ZTENSOR_COLD bool take_turn(memory& mine, span<byte> destination, size_t& decoded_bytes) {
+    [[nodiscard]] ZTENSOR_COLD bool take_turn(memory& mine, size_t& decoded_bytes) {
         frame_stream::frames taken;
         bytes_view fractions;
         {
@@ -54,10 +81,8 @@ public:
             }
             failure_ = look_at_fractions(mine, taken, fractions);
         }
-        const size_t width = planes_.width();
-        decoded_bytes = taken.size * width;
-        const span<byte> place = destination.subspan(taken.begin * width, taken.size * width);
-        if (result<void> done = decode(mine, taken, fractions, place); !done) {
+        decoded_bytes = taken.size * planes_.width();
+        if (result<void> done = decode(mine, taken, fractions); !done) {
             const os_lock lock(mutex_);
             failure_ = failure_ ? std::move(done) : std::move(failure_);
         }
@@ -97,12 +122,14 @@ private:
         return {};
     }
 
-    result<void> decode(memory& mine, const frame_stream::frames& taken, bytes_view fractions, span<byte> place) {
+    result<void> decode(memory& mine, const frame_stream::frames& taken, bytes_view fractions) {
         ZTENSOR_TRY_ASSIGN(const span<byte> exponents, mine.exponents.reserve(taken.size, "exponents"));
         if (!exponents_.decode(taken, exponents)) {
             return {}; // which its finish() tells
         }
         const size_t width = planes_.width();
+        const size_t most = (std::min)(piece_elements, taken.size);
+        ZTENSOR_TRY_ASSIGN(const span<byte> elements, mine.elements.reserve(most * width, "elements"));
         for (size_t at = 0; at < taken.size; at += piece_elements) {
             const size_t count = (std::min)(piece_elements, taken.size - at);
             bytes_view piece;
@@ -113,13 +140,15 @@ private:
                 ZTENSOR_TRY(file_.source->read_at(planes_.fractions.offset + (taken.begin + at) * (width - 1), room));
                 piece = room;
             }
-            join_planes(exponents.data() + at, piece.data(), width, place.subspan(at * width, count * width));
+            join_planes(exponents.data() + at, piece.data(), width, elements.first(count * width));
+            to_.take(to_.owner, elements.first(count * width), taken.begin + at);
         }
         return {};
     }
 
     const opened_file& file_;
     const planes_tensor& planes_;
+    elements_taker to_;
     frame_stream exponents_;
     optional<bytes_view> stable_;
 
@@ -128,9 +157,9 @@ private:
     result<void> failure_;
 };
 
-/// Decodes all of a tensor of which can_read() holds into `destination`, on as many threads as the caller allows.
+/// Gives all elements of a tensor of which can_read() holds, on as many threads as the caller allows.
 ZTENSOR_COLD inline result<void> decode_planes(const opened_file& file, const planes_tensor& planes,
-                                               span<byte> destination) {
+                                               elements_taker to) {
     const component_record& exponents = planes.exponents;
     const component_record& fractions = planes.fractions;
     ZTENSOR_TRY(check_blob_limit(exponents.length, file.options));
@@ -138,7 +167,7 @@ ZTENSOR_COLD inline result<void> decode_planes(const opened_file& file, const pl
                        source_access::find_stable_range(*file.source, exponents.offset, exponents.length));
     ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable_fractions,
                        source_access::find_stable_range(*file.source, fractions.offset, fractions.length));
-    planes_stream stream(file, planes, ~uint64_t{0}, stable_exponents, stable_fractions);
+    planes_stream stream(file, planes, to, ~uint64_t{0}, stable_exponents, stable_fractions);
     const unsigned threads = exponents.length < frame_stream::smallest_blob_bytes ? 1 : file.options.threads();
     read_ahead stored(threads);
     stored.add(*file.source, exponents.offset, exponents.length);
@@ -146,7 +175,7 @@ ZTENSOR_COLD inline result<void> decode_planes(const opened_file& file, const pl
     stored.begin();
     run_in_parallel(threads, stream.most_turns(), [&] {
         planes_stream::memory mine;
-        for (size_t decoded = 0; stream.take_turn(mine, destination, decoded);) {
+        for (size_t decoded = 0; stream.take_turn(mine, decoded);) {
         }
     });
     return stream.finish();
