@@ -14,6 +14,7 @@
 #include <ztensor/detail/index/words.hpp>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 namespace ztensor {
@@ -24,6 +25,8 @@ inline constexpr string_view planes_format = "ztensor-cpp.planes/1";
 inline constexpr string_view planes_dtype_key = "planes.dtype";        ///< of the elements, in the words of 1.2
 inline constexpr string_view planes_bits_key = "planes.exponent_bits"; ///< that each exponent takes
 inline constexpr uint64_t planes_exponent_bits = 8;
+/// The attributes of the layout itself; all others are the caller's.
+inline constexpr std::array<string_view, 2> planes_keys = {planes_dtype_key, planes_bits_key};
 
 [[nodiscard]] constexpr string_view role_of(plane which) noexcept {
     return which == plane::exponent ? "exponent" : "fraction";
@@ -104,6 +107,22 @@ ZTENSOR_COLD inline result<planes_tensor> read_planes(const manifest& index, con
 
 [[nodiscard]] inline bool has_planes_format(const manifest& index, const object_record& object) noexcept {
     return !object.format && index.text(object.format_word) == planes_format;
+}
+
+/// All attributes of an object of that format, but with the values of others in place of the caller's own.
+[[nodiscard]] ZTENSOR_COLD inline attributes with_planes_keys(attributes values, const attributes& of_object) {
+    for (const attributes::entry& each : of_object.values()) {
+        if (std::find(planes_keys.begin(), planes_keys.end(), each.key) != planes_keys.end()) {
+            static_cast<void>(values.set_cbor(each.key, each.cbor)); // which is one item
+        }
+    }
+    return values;
+}
+[[nodiscard]] ZTENSOR_COLD inline attributes without_planes_keys(attributes values) {
+    for (const string_view key : planes_keys) {
+        values.remove(key);
+    }
+    return values;
 }
 
 /// The tensors of a file that are stored in planes, such as this library understands them.

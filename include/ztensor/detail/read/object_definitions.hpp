@@ -23,6 +23,15 @@ ZTENSOR_INLINE const object_record& object_access::record_of(const object_view& 
 ZTENSOR_INLINE string_view object_access::format_word_of(const object_view& object) noexcept {
     return format_name(object.file_->index, *object.record_);
 }
+ZTENSOR_INLINE optional<format> object_access::stored_format_of(const object_view& object) noexcept {
+    return object.record_->format;
+}
+ZTENSOR_INLINE attributes_view object_access::stored_attributes_of(const object_view& object) noexcept {
+    return attributes_of(object.file_->index, *object.record_);
+}
+ZTENSOR_INLINE bool object_access::has_stored_attributes(const object_view& object) noexcept {
+    return object.record_->has_attributes;
+}
 ZTENSOR_INLINE object_view object_access::make(const opened_file& file, const object_record& record) noexcept {
     return {file, record};
 }
@@ -94,14 +103,17 @@ ZTENSOR_INLINE bool object_view::same_storage_as(const object_view& other) const
 }
 
 ZTENSOR_INLINE bool object_view::has_attributes() const noexcept {
-    return record_->has_attributes;
+    return record_->has_attributes && (file_->planes.find(*record_) == nullptr || !attributes().empty());
 }
 ZTENSOR_INLINE attributes_view object_view::attributes() const noexcept {
     if (!is_present()) {
         return {};
     }
-    return detail::attributes_access::in_place(detail::attributes_of(file_->index, *record_),
-                                               {file_, record_, detail::name_place_of_attributes});
+    const detail::attributes_place place = {file_, record_, detail::name_place_of_attributes};
+    if (file_->planes.find(*record_) != nullptr) {
+        return detail::attributes_access::make(file_->index.from(record_->attributes), detail::planes_keys, place);
+    }
+    return detail::attributes_access::in_place(detail::attributes_of(file_->index, *record_), place);
 }
 
 ZTENSOR_INLINE component_view object_view::iterator::operator*() const noexcept {

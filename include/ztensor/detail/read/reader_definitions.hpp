@@ -401,9 +401,9 @@ inline result<void> encode_content_of(cbor_encoder& out, const object_view& obje
     }
     out.text("layout");
     out.text(object_access::format_word_of(object));
-    if (object.has_attributes()) {
+    if (object_access::has_stored_attributes(object)) {
         out.text("attributes");
-        encode_attributes_2(out, attributes(object.attributes()));
+        encode_attributes_2(out, attributes(object_access::stored_attributes_of(object)));
     }
     return {};
 }

@@ -142,7 +142,7 @@ ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object)
 /// What the target calls the object's layout. Errors: not_expressible.
 ZTENSOR_COLD inline result<string_view> format_across(const object_view& object, format_version to) {
     const string_view word = object_access::format_word_of(object);
-    if (const optional<format> known = object.format().known()) {
+    if (const optional<format> known = object_access::stored_format_of(object)) {
         const string_view there = to == format_version::v2 ? facts(*known).layout : facts(*known).name;
         return there.empty() ? result<string_view>(not_expressible(to, sentence("layout {}", {in_quotes(word)})))
                              : result<string_view>(there);
@@ -164,8 +164,8 @@ ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object,
     if (object.format() == format::quantized_group) {
         ZTENSOR_TRY_ASSIGN(attributes words, quantized_attributes_across(object, to));
         draft.attributes(std::move(words));
-    } else if (object.has_attributes()) {
-        draft.attributes(attributes(object.attributes()));
+    } else if (object_access::has_stored_attributes(object)) {
+        draft.attributes(attributes(object_access::stored_attributes_of(object)));
     }
     return draft;
 }
@@ -238,6 +238,13 @@ struct redrafted {
     std::deque<vector<byte>> memory; ///< a deque: what is in it stays where it is
 };
 
+/// Whether the component holds the exponents of a tensor in planes, and is compressed.
+[[nodiscard]] inline bool are_exponents(const component_view& component) noexcept {
+    const opened_file& file = component_access::file_of(component);
+    return file.planes.find(component_access::object_record_of(component)) != nullptr &&
+           component.role() == role_of(plane::exponent) && component.encoding() != encoding::raw;
+}
+
 /// How a component is to be stored again: as it was, as far as the target has it.
 [[nodiscard]] inline store store_like(const component_view& component, format_version version) {
     store how;
@@ -247,6 +254,9 @@ struct redrafted {
     }
     if (component.encoding() == encoding::zstd || component.encoding() == encoding::zstd_seekable) {
         how.zstd(0);
+    }
+    if (are_exponents(component)) {
+        how.planes();
     }
     how.digest(digest_across(component, version));
     return how;
@@ -262,7 +272,11 @@ public:
         ZTENSOR_TRY(begin());
         const bool is_in_one_blob = is_sparse(object_) && !object_.component("values"); // that is, of 0.1
         const bool is_0_1 = version_ == format_version::v0_1;
-        if (is_in_one_blob && !(is_0_1 && blob_record().holds_indices)) {
+        const planes_tensor* const planes =
+            object_access::file_of(object_).planes.find(object_access::record_of(object_));
+        if (planes != nullptr && is_0_1) { // which has no place for objects of two components
+            ZTENSOR_TRY(add_joined(planes->data));
+        } else if (is_in_one_blob && !(is_0_1 && blob_record().holds_indices)) {
             ZTENSOR_TRY(is_0_1 ? add_one_blob() : add_parts());
         } else if (is_sparse(object_) && !is_in_one_blob && is_0_1) {
             ZTENSOR_TRY(add_one_blob());
@@ -280,8 +294,8 @@ private:
             ZTENSOR_TRY_ASSIGN(out_.draft, draft_across(object_, version_));
             return {};
         }
-        if (object_.has_attributes()) {
-            out_.draft.attributes(attributes(object_.attributes()));
+        if (object_access::has_stored_attributes(object_)) {
+            out_.draft.attributes(attributes(object_access::stored_attributes_of(object_)));
         }
         if (version_ == format_version::v2) {
             draft_access::keep_word(out_.draft);
@@ -355,6 +369,19 @@ private:
         }
         out_.draft.component_stored(role_across(object_, component, version_), component, decoded_bytes);
         return say_across(component, version_, draft_access::last(out_.draft));
+    }
+
+    /// The elements of a tensor in planes as a dense one has them, compressed.
+    result<void> add_joined(const component_record& data) {
+        const component_view elements =
+            component_access::make(object_access::file_of(object_), object_access::record_of(object_), data);
+        out_.draft = object_draft(format::dense, object_.shape());
+        if (object_.has_attributes()) {
+            out_.draft.attributes(attributes(object_.attributes()));
+        }
+        ZTENSOR_TRY_ASSIGN(vector<byte> decoded, elements.read<byte>());
+        add_memory("data", *data.dtype, std::move(decoded), store().zstd());
+        return {};
     }
 
     result<void> add_wide_indices(const component_view& component) {

@@ -71,10 +71,14 @@ ZTENSOR_INLINE result<void> editor::remove(std::string_view name) {
 
 namespace detail {
 
-[[nodiscard]] inline object_draft dense_draft(const shape& dimensions, const typed_bytes& elements, const store& how) {
-    object_draft draft(format::dense, dimensions);
-    draft_access::add(draft, "data", elements, how);
-    return draft;
+/// As writer::add() has it.
+inline result<object_draft> dense_draft(string_view name, const shape& dimensions, const typed_bytes& elements,
+                                        const store& how) {
+    const string_view word = how.has_type() ? how.type() : elements.type;
+    const optional<string_view> type = how.has_type() || !word.empty() ? optional(word) : std::nullopt;
+    return in_object(draft_dense({name, dimensions, elements.storage, type, how, {}},
+                                 {elements.bytes, width_bytes(elements.storage)}),
+                     name);
 }
 
 } // namespace detail
@@ -84,8 +88,9 @@ ZTENSOR_INLINE result<void> editor::add(std::string_view name, const object_draf
 }
 ZTENSOR_INLINE result<void> editor::add_dense(std::string_view name, const shape& dimensions,
                                               const detail::typed_bytes& elements, const store& how) {
-    return detail::with_core(core_.get(), [&](detail::editor_core& core) {
-        return core.add(name, detail::dense_draft(dimensions, elements, how));
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) -> result<void> {
+        ZTENSOR_TRY_ASSIGN(const object_draft draft, detail::dense_draft(name, dimensions, elements, how));
+        return core.add(name, draft);
     });
 }
 
@@ -94,8 +99,9 @@ ZTENSOR_INLINE result<void> editor::replace(std::string_view name, const object_
 }
 ZTENSOR_INLINE result<void> editor::replace_dense(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& elements, const store& how) {
-    return detail::with_core(core_.get(), [&](detail::editor_core& core) {
-        return core.replace(name, detail::dense_draft(dimensions, elements, how));
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) -> result<void> {
+        ZTENSOR_TRY_ASSIGN(const object_draft draft, detail::dense_draft(name, dimensions, elements, how));
+        return core.replace(name, draft);
     });
 }
 

@@ -118,11 +118,8 @@ public:
         if (at == by_name_.end()) {
             return not_found(name);
         }
-        const edited_object& object = objects_[at->second];
-        if (!object.is_old || object.changes_attributes) {
-            return object.new_attributes.value_or(attributes());
-        }
-        return attributes(attributes_of(model(), *object.record));
+        attributes all = all_attributes_of(objects_[at->second]);
+        return is_in_planes(objects_[at->second]) ? without_planes_keys(std::move(all)) : all;
     }
 
     /// Nothing for none at all.
@@ -137,6 +134,9 @@ public:
         }
         if (!valid) {
             return std::move(valid).error().in_object(name);
+        }
+        if (is_in_planes(object)) { // which has some of its own
+            values = with_planes_keys(std::move(values).value_or(attributes()), all_attributes_of(object));
         }
         object.new_attributes = std::move(values);
         object.changes_attributes = true;
@@ -173,10 +173,22 @@ private:
         vector<byte> value;                    ///< then what stands for it
         optional<attributes> new_attributes;
         bool changes_attributes = false;
+        bool has_planes = false; ///< of one that is not old
         bool is_removed = false;
     };
 
     [[nodiscard]] const manifest& model() const noexcept { return old_->index(); }
+
+    [[nodiscard]] attributes all_attributes_of(const edited_object& object) const {
+        if (!object.is_old || object.changes_attributes) {
+            return object.new_attributes.value_or(attributes());
+        }
+        return attributes(attributes_of(model(), *object.record));
+    }
+    /// Whether it is a tensor in planes, such as one that was written just now.
+    [[nodiscard]] bool is_in_planes(const edited_object& object) const {
+        return object.is_old ? has_planes_format(model(), *object.record) : object.has_planes;
+    }
 
     [[nodiscard]] static error not_found(string_view name) {
         return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name);
@@ -213,6 +225,7 @@ private:
             object.value.assign(value.bytes().begin(), value.bytes().end());
             object.new_attributes = draft.attributes();
             object.changes_attributes = false;
+            object.has_planes = draft.format() == planes_format;
             object.is_old = false;
         });
     }

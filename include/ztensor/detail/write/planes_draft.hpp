@@ -153,8 +153,8 @@ inline constexpr uint64_t least_bytes_in_planes = uint64_t{64} << 10;
 /// Adds what the layout needs. Errors: duplicate_key where the caller's attributes have one of these.
 ZTENSOR_COLD inline result<attributes> attributes_of_planes(const attributes* given, dtype storage) {
     attributes all = given != nullptr ? *given : attributes();
-    for (const auto& each : all.values()) {
-        if (each.key == planes_dtype_key || each.key == planes_bits_key) {
+    for (const attributes::entry& each : all.values()) {
+        if (std::find(planes_keys.begin(), planes_keys.end(), each.key) != planes_keys.end()) {
             return fail(errc::duplicate_key, "the attribute {} is one that the layout {} needs for itself",
                         {in_quotes(each.key), in_quotes(planes_format)});
         }
@@ -178,6 +178,30 @@ ZTENSOR_COLD inline result<object_draft> draft_planes(const dense_tensor& tensor
         added.plane_width = width_bytes(tensor.storage);
         added.is_fraction = which == plane::fraction;
     }
+    return draft;
+}
+
+/// A dense tensor as the object that is to be written: in planes, where that is asked for and nothing is smaller.
+/// Borrows the elements. Errors: as draft_planes(); encode_failed, out_of_memory.
+ZTENSOR_COLD inline result<object_draft> draft_dense(const dense_tensor& tensor, const blob_content& elements) {
+    store how = tensor.how;
+    if (how.is_in_planes() && !may_have_planes(tensor.storage, tensor.type.has_value(), elements.bytes.size())) {
+        how = without_planes(how);
+    }
+    if (how.is_in_planes()) {
+        ZTENSOR_TRY_ASSIGN(const planes_choice chosen, choose_planes(elements, how, width_bytes(tensor.storage)));
+        if (chosen.are_planes) {
+            return draft_planes(tensor, elements, chosen);
+        }
+        how = chosen.dense;
+    }
+    object_draft draft(format::dense, tensor.dimensions);
+    if (tensor.about.get() != nullptr) {
+        draft.attributes(*tensor.about.get());
+    }
+    draft_access::set_type(how, tensor.type.value_or(string_view()), tensor.type.has_value());
+    draft.component_bytes("data", tensor.storage, elements.bytes, how);
+    draft_access::last(draft).swap_width = elements.swap_width;
     return draft;
 }
 

@@ -152,19 +152,8 @@ public:
     ZTENSOR_COLD result<void> add_in_planes(const dense_tensor& given, const blob_content& content) {
         ZTENSOR_TRY(in_object(check_store(given.how), given.name));
         const dense_tensor tensor = in_words_of(options_.version(), given);
-        if (!may_have_planes(given.storage, given.type.has_value(), content.bytes.size())) {
-            return add_dense(
-                {given.name, given.dimensions, given.storage, given.type, without_planes(given.how), given.about},
-                content);
-        }
         ZTENSOR_TRY(check_new(tensor, entry_of(tensor, content.bytes.size())));
-        ZTENSOR_TRY_ASSIGN(const planes_choice chosen,
-                           in_object(choose_planes(content, given.how, width_bytes(given.storage)), given.name));
-        if (!chosen.are_planes) {
-            return add_dense({given.name, given.dimensions, given.storage, given.type, chosen.dense, given.about},
-                             content);
-        }
-        ZTENSOR_TRY_ASSIGN(const object_draft draft, in_object(draft_planes(given, content, chosen), given.name));
+        ZTENSOR_TRY_ASSIGN(const object_draft draft, in_object(draft_dense(given, content), given.name));
         return add_object(given.name, draft);
     }
 
