@@ -6,6 +6,9 @@
 #include "selection.hpp"
 #include "terminal.hpp"
 
+#include <cstdint>
+#include <iomanip>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,8 +44,9 @@ ztensor::object_view only_object(const ztensor::reader& from, const convert_opti
 }
 
 exit_code export_file(const ztensor::reader& from, const convert_options& options) {
-    if (options.how.zstd_level || !options.how.digest.empty() || !options.version.empty()) {
-        throw usage_error("--zstd, --digest and --version are for .zt files");
+    if (options.how.zstd_level || options.how.planes || options.how.plain || !options.how.digest.empty() ||
+        !options.version.empty()) {
+        throw usage_error("--zstd, --planes, --plain, --digest and --version are for .zt files");
     }
     progress_line progress;
     auto how = ztensor::export_options()
@@ -85,6 +89,24 @@ exit_code export_dequantized(const ztensor::reader& from, const convert_options&
     return export_file(ztensor::reader::open(between).value(), rest);
 }
 
+/// What --planes has spared: the stored bytes of what was selected, before and after.
+void tell_share(const std::vector<ztensor::reader>& files, const convert_options& options) {
+    std::uint64_t before = 0;
+    std::uint64_t after = 0;
+    for (const ztensor::reader& from : files) {
+        for (const ztensor::object_view object : from) {
+            before += options.selected.takes(object) ? stored_bytes_of(object) : 0;
+        }
+    }
+    const ztensor::reader made = ztensor::reader::open(options.out).value();
+    for (const ztensor::object_view object : made) {
+        after += stored_bytes_of(object);
+    }
+    const double share = before == 0 ? 1.0 : static_cast<double>(after) / static_cast<double>(before);
+    std::cout << grouped(before) << " bytes of tensors before, " << grouped(after) << " after: " << std::fixed
+              << std::setprecision(1) << 100 * share << " %\n";
+}
+
 exit_code convert_file(convert_options& options) {
     const bool is_zt = has_ending(options.out, ".zt");
     if (!is_zt && !has_ending(options.out, ".safetensors") && !has_ending(options.out, ".npz") &&
@@ -121,6 +143,9 @@ exit_code convert_file(convert_options& options) {
         add_objects(from, to, options.selected, options.how);
     }
     to.finish().value();
+    if (options.how.planes) {
+        tell_share(files, options);
+    }
     return good;
 }
 

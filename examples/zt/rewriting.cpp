@@ -41,7 +41,7 @@ ztensor::store store_for(const ztensor::component_view& part, const rewriting& h
     ztensor::store store;
     if (how.zstd_level) {
         store.zstd_if_smaller(*how.zstd_level);
-    } else if (part.encoding() != ztensor::encoding::raw) {
+    } else if (!how.plain && part.encoding() != ztensor::encoding::raw) {
         store.zstd();
     }
     store.digest(how.digest.empty() ? digest_like(part.digest().text(), version) : algorithm_of(how.digest));
@@ -165,7 +165,24 @@ private:
         if (!can_be_written_anew(object)) {
             return false;
         }
-        return how_.zstd_level || !how_.digest.empty();
+        return how_.zstd_level || !how_.digest.empty() || (how_.plain && is_packed(object)) || gets_planes(object);
+    }
+
+    /// What --plain stores otherwise.
+    [[nodiscard]] static bool is_packed(const ztensor::object_view& object) {
+        for (const ztensor::component_view part : object) {
+            if (part.encoding() != ztensor::encoding::raw) {
+                return true;
+            }
+        }
+        return object.is_in_planes();
+    }
+
+    /// What --planes stores otherwise.
+    [[nodiscard]] bool gets_planes(const ztensor::object_view& object) const {
+        const bool has_planes = object.dtype() == ztensor::dtype::bf16 || object.dtype() == ztensor::dtype::f16 ||
+                                object.dtype() == ztensor::dtype::f32;
+        return how_.planes && has_planes && !object.is_in_planes();
     }
 
     void rewrite(const ztensor::object_view& object) {
@@ -273,6 +290,9 @@ private:
         auto pieces = turns ? ztensor::component_pieces::open_as(data, *floats_as_).value()
                             : ztensor::component_pieces::open(data).value();
         ztensor::store store = store_for(data, how_, to_.version());
+        if (how_.planes || (object.is_in_planes() && !how_.plain && !how_.zstd_level)) {
+            store.planes_if_smaller();
+        }
         if (!turns && data.type().is_present()) {
             store.type(data.type().text());
         }
@@ -280,7 +300,21 @@ private:
         if (object.has_attributes()) {
             attributes.emplace(object.attributes());
         }
-        write_stream(object, pieces, turns ? *floats_as_ : *data.dtype().known(), store, attributes);
+        const ztensor::dtype storage = turns ? *floats_as_ : *data.dtype().known();
+        if (!turns && store.is_in_planes() && data.decoded_bytes().value_or(~std::uint64_t{0}) <= most_bytes_at_once) {
+            return add_at_once(object, data, store, attributes);
+        }
+        write_stream(object, pieces, storage, store, attributes);
+    }
+
+    /// So that what is smallest can be found out: a stream does not know what is to come.
+    void add_at_once(const ztensor::object_view& object, const ztensor::component_view& data,
+                     const ztensor::store& store, const std::optional<ztensor::attributes>& attributes) {
+        const auto about = attributes ? ztensor::object_attributes(*attributes) : ztensor::object_attributes();
+        const std::vector<std::byte> bytes = data.read_little_endian().value();
+        to_.add_bytes(selected_.name_for(object.name()), object.shape(), *data.dtype().known(), bytes, store, about)
+            .value();
+        progress_.show(done_bytes_ + stored_bytes_of(object), total_bytes_, object.name());
     }
 
     /// How converted values are stored.
@@ -288,6 +322,8 @@ private:
         ztensor::store store;
         if (how_.zstd_level) {
             store.zstd_if_smaller(*how_.zstd_level);
+        } else if (how_.planes) {
+            store.planes_if_smaller();
         }
         return store.digest(algorithm_of(how_.digest));
     }
@@ -345,6 +381,8 @@ private:
         stream.finish().value();
     }
 
+    static constexpr std::uint64_t most_bytes_at_once = std::uint64_t{1} << 30;
+
     const ztensor::reader& from_;
     ztensor::writer& to_;
     const selection& selected_;
@@ -377,6 +415,10 @@ void rewriting::add_options(CLI::App& command) {
                     "Compress what gets smaller by it; LEVEL from -7 to 22, and 1 for --zstd alone")
         ->type_name("[=LEVEL]")
         ->check(CLI::Range(-7, 22));
+    command.add_flag("--planes", planes,
+                     "Store bf16, f16 and f32 without loss in 0.67 to 0.85 of their size: exponents compressed, apart "
+                     "from the rest");
+    command.add_flag("--plain", plain, "Store everything as it is in memory, to be viewed: the reverse of both");
     command
         .add_option("--digest", digest, "Write a digest of each blob: sha256, which --digest alone means, or crc32c")
         ->type_name("[=ALGORITHM]")
@@ -389,6 +431,12 @@ void rewriting::add_options(CLI::App& command) {
         ->check(CLI::IsMember({"f32", "bf16", "f16"}));
 }
 
+void rewriting::check() const {
+    if ((zstd_level ? 1 : 0) + (planes ? 1 : 0) + (plain ? 1 : 0) > 1) {
+        throw usage_error("of --zstd, --planes and --plain one can be chosen");
+    }
+}
+
 std::optional<ztensor::dtype> rewriting::floats_as() const {
     return dtype.empty() ? std::nullopt : ztensor::find_dtype(dtype);
 }
@@ -399,6 +447,7 @@ bool rewriting::dequantizes(const ztensor::object_view& object) const {
 }
 
 void add_objects(const ztensor::reader& from, ztensor::writer& to, const selection& selected, const rewriting& how) {
+    how.check();
     rewriter(from, to, selected, how).run();
 }
 

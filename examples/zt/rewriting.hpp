@@ -24,12 +24,18 @@ void add_version_option(CLI::App& command, std::string& version);
 /// How objects are stored in the new file. What is not asked for stays as it was.
 struct rewriting {
     std::optional<int> zstd_level;
+    bool planes = false; ///< floats, where that pays
+    bool plain = false;  ///< neither in planes nor compressed
     std::string digest;
     std::string dtype;
     bool drops_file_attributes = false;
 
     void add_options(CLI::App& command);
-    [[nodiscard]] bool changes_blobs() const { return zstd_level || !digest.empty() || !dtype.empty(); }
+    [[nodiscard]] bool changes_blobs() const {
+        return zstd_level || planes || plain || !digest.empty() || !dtype.empty();
+    }
+    /// Of --zstd, --planes and --plain no two go together. Throws usage_error.
+    void check() const;
     /// What floating-point tensors become. Throws usage_error.
     [[nodiscard]] std::optional<ztensor::dtype> floats_as() const;
     /// Whether that makes a dense tensor of the object, which is quantized weights with their scales.

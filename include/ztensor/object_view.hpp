@@ -170,12 +170,18 @@ public:
     [[nodiscard]] ztensor::shape shape() const noexcept;
     /// Product of the dimensions: 1 for a scalar.
     [[nodiscard]] std::uint64_t element_count() const noexcept;
-    /// The layout: "dense", "sparse_csr", ... Its original() is the word that stands for it in the file (0.1: its
-    /// layout, where it has one; version 2: such as "zt.sparse_csr/1").
+    /// The layout: "dense", "sparse_csr", ... What is_in_planes() is dense. Its original() is the word that stands for
+    /// it in the file (0.1: its layout, where it has one; version 2: such as "zt.sparse_csr/1").
     [[nodiscard]] open_word<ztensor::format> format() const noexcept;
     // The type of a dense object's elements, as component_view says it; absent for other formats.
     [[nodiscard]] open_word<ztensor::dtype> dtype() const noexcept;
     [[nodiscard]] open_word<logical_type> type() const noexcept;
+
+    /// True for a dense tensor that store::planes() has made two components of, "exponent" and "fraction" (SPEC.md
+    /// section 14). data() then stands for both: its elements are read as those of any compressed tensor, and never
+    /// viewed. An object of that format word whose components don't fit each other is of an unknown format, and data()
+    /// says why.
+    [[nodiscard]] bool is_in_planes() const noexcept;
 
     /// True if both have the same components, and each pair of them the same bytes of one file: tied weights.
     [[nodiscard]] bool same_storage_as(const object_view& other) const noexcept;

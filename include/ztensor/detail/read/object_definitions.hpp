@@ -92,6 +92,10 @@ ZTENSOR_INLINE open_word<logical_type> object_view::type() const noexcept {
     return data != nullptr ? detail::type_of(file_->index, *data) : open_word<logical_type>();
 }
 
+ZTENSOR_INLINE bool object_view::is_in_planes() const noexcept {
+    return file_->planes.find(*record_) != nullptr;
+}
+
 ZTENSOR_INLINE bool object_view::same_storage_as(const object_view& other) const noexcept {
     bool is_same = size() == other.size();
     for (const component_view mine : *this) {
