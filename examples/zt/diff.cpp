@@ -306,7 +306,7 @@ private:
             !are_quantized_alike(object, twin)) {
             return tell(object, "parameters of quantization differ");
         }
-        for (const ztensor::component_view part : object) {
+        for (const ztensor::component_view& part : parts_of(object)) {
             const auto of_twin = find_part(twin, part.role());
             if (!of_twin) {
                 tell(object, "component " + printable(part.role()) + " only in " + options_.a);
@@ -314,7 +314,7 @@ private:
                 compare(object, part, *of_twin);
             }
         }
-        if (twin.size() > object.size()) {
+        if (parts_of(twin).size() > parts_of(object).size()) {
             tell(object, "more components in " + options_.b);
         }
     }

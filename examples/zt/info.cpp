@@ -80,16 +80,18 @@ std::vector<ztensor::object_view> chosen_objects(const std::vector<ztensor::read
 void print_objects(const std::vector<ztensor::object_view>& objects) {
     std::vector<std::vector<std::string>> rows;
     for (const ztensor::object_view& object : objects) {
-        for (const ztensor::component_view part : object) {
+        for (const ztensor::component_view& part : parts_of(object)) {
             const bool is_alone = object.format() == ztensor::format::dense && part.role() == "data";
-            const std::string digest = printable(part.digest().text().substr(0, part.digest().text().find(':')));
+            const std::string_view word =
+                (object.is_in_planes() ? object[std::size_t{0}] : part).digest().algorithm().text();
+            const std::string digest = printable(word);
             const bool is_raw = part.encoding() == ztensor::encoding::raw;
             rows.push_back({printable(object.name()) + (is_alone ? "" : " / " + printable(part.role())),
                             printable(type_of(part)), to_string(object.shape()), human(part.stored_bytes()),
                             is_raw                 ? "-"
                             : part.decoded_bytes() ? human(*part.decoded_bytes())
                                                    : "?",
-                            is_raw ? "-" : printable(part.encoding().text()), digest.empty() ? "-" : digest,
+                            is_raw ? "-" : encoding_of(object, part), digest.empty() ? "-" : digest,
                             is_alone ? "" : printable(object.format().text())});
         }
     }

@@ -139,6 +139,17 @@ const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std:
     return nullptr;
 }
 
+std::vector<ztensor::component_view> parts_of(const ztensor::object_view& object) {
+    if (object.is_in_planes()) {
+        return {object.data().value()};
+    }
+    return {object.begin(), object.end()};
+}
+
+std::string encoding_of(const ztensor::object_view& object, const ztensor::component_view& part) {
+    return object.is_in_planes() && part.role() == "data" ? "planes" : printable(part.encoding().text());
+}
+
 std::uint64_t stored_bytes_of(const ztensor::object_view& object) {
     std::uint64_t sum = 0;
     for (const ztensor::component_view component : object) {

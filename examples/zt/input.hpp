@@ -54,6 +54,12 @@ const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std:
 /// Stored bytes of all components.
 std::uint64_t stored_bytes_of(const ztensor::object_view& object);
 
+/// The components, or of a tensor in planes the elements that both of them make.
+std::vector<ztensor::component_view> parts_of(const ztensor::object_view& object);
+
+/// How such a part is stored, in a word.
+std::string encoding_of(const ztensor::object_view& object, const ztensor::component_view& part);
+
 /// The elements of an object that have a place in its shape: those of a dense one, the values of a sparse one.
 ztensor::result<ztensor::component_view> elements_of(const ztensor::object_view& object);
 

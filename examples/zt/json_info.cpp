@@ -43,6 +43,9 @@ ordered_json describe_object(const ztensor::object_view& object, ztensor::versio
     ordered_json out = describe::words_of(object, version);
     out["parameters"] = object.element_count();
     out["attributes"] = json_of(object.attributes());
+    if (object.is_in_planes()) {
+        out["planes_of"] = object.dtype().text();
+    }
     out["components"] = ordered_json::object();
     for (const ztensor::component_view part : object) {
         out["components"][std::string(part.role())] = describe_part(part, has_digests, is_damaged);

@@ -63,9 +63,9 @@ json row_of(const ztensor::object_view& object, bool has_stats) {
     };
     std::uint64_t decoded = 0, offset = 0;
     bool is_known = true;
-    for (const ztensor::component_view part : object) {
+    for (const ztensor::component_view& part : parts_of(object)) {
         add(types, type_of(part));
-        add(encodings, part.encoding().text());
+        add(encodings, encoding_of(object, part));
         add(digests, part.digest().algorithm().text());
         decoded += part.decoded_bytes().value_or(0);
         is_known = is_known && part.decoded_bytes().has_value();
