@@ -574,6 +574,31 @@ class ToolTest(unittest.TestCase):
             if not name.startswith("v0.1-sparse"):  # which has its parts in one blob
                 self.assertEqual(run("diff", path, self.dir / "d.zt"), "")
 
+    def test_convert_stores_floats_in_planes_and_back(self):
+        said = run("convert", "--planes", "--digest", MODEL, self.dir / "p.zt")
+        self.assertRegex(said, r"^[\d,]+ bytes of tensors before, [\d,]+ after: 9\d\.\d %\n$")  # trained ones, of f32
+        objects = self.description(self.dir / "p.zt")["objects"]
+        of_planes = [each for each in objects if "planes_of" in each]
+        self.assertTrue(of_planes)
+        self.assertEqual({each["planes_of"] for each in of_planes}, {"f32"})
+        self.assertEqual({tuple(each["components"]) for each in of_planes}, {("exponent", "fraction")})
+        self.assertEqual({part["digest_state"] for each in objects for part in each["components"].values()}, {"match"})
+        self.assertRegex(run("info", self.dir / "p.zt"), r"lstm_cell\.weight_hh *f32 *\[512, 128\] *\d+\.\d KiB  256.0 KiB  planes")
+        self.assertEqual(run("diff", MODEL, self.dir / "p.zt"), "")
+        run("verify", self.dir / "p.zt")
+        run("convert", "--digest=crc32c", self.dir / "p.zt", self.dir / "again.zt")  # which stays in planes
+        self.assertEqual(len([1 for each in self.description(self.dir / "again.zt")["objects"] if "planes_of" in each]),
+                         len(of_planes))
+        for version in ("1.1", "1.2", "2"):
+            run("convert", "--version", version, self.dir / "p.zt", self.dir / "v.zt")
+            self.assertEqual(run("diff", MODEL, self.dir / "v.zt"), "")
+        for words in (["--plain"], ["--version", "0.1"]):
+            run("convert", *words, self.dir / "p.zt", self.dir / "x.zt")
+            self.assertFalse([1 for each in self.description(self.dir / "x.zt")["objects"] if "planes_of" in each])
+            self.assertEqual(run("diff", MODEL, self.dir / "x.zt"), "")
+        run("convert", "--planes", "--zstd", MODEL, self.dir / "x.zt", code=USAGE)
+        run("convert", "--planes", MODEL, self.dir / "x.npz", code=USAGE)
+
     def test_convert_turns_floats_into_other_floats(self):
         start = self.small()
         for dtype, width in (("f32", 4), ("bf16", 2), ("f16", 2)):
