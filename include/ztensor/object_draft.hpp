@@ -28,8 +28,17 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
 namespace detail {
+
+struct blob_content;
+struct dense_tensor;
 struct draft_access;
-}
+class writer_core;
+using add_tensor = result<void> (*)(writer_core& to, const dense_tensor& tensor, const blob_content& elements);
+
+/// Errors: as writer::add().
+result<void> add_in_planes(writer_core& to, const dense_tensor& tensor, const blob_content& elements);
+
+} // namespace detail
 
 /// How one tensor or component is to be stored.
 struct store {
@@ -44,7 +53,7 @@ struct store {
         encoding_ = ztensor::encoding::zstd;
         zstd_level_ = level;
         most_of_raw_ = most_of_raw;
-        is_in_planes_ = false;
+        in_planes_ = nullptr;
         return *this;
     }
     /// Weights without loss in two thirds of their size (SPEC.md section 14): of a dense tensor of bf16, f16 or f32 the
@@ -58,7 +67,7 @@ struct store {
     /// stored raw.
     store& planes_if_smaller(double most_of_raw = 0.95) noexcept {
         zstd_if_smaller(1, most_of_raw);
-        is_in_planes_ = true;
+        in_planes_ = detail::add_in_planes;
         return *this;
     }
     /// With a digest of the stored bytes: crc32c or sha256. In version 2 of the decoded ones: sha256 instead of the
@@ -74,7 +83,7 @@ struct store {
     [[nodiscard]] ztensor::encoding encoding() const noexcept { return encoding_; }
     [[nodiscard]] int zstd_level() const noexcept { return zstd_level_; }
     [[nodiscard]] double most_of_raw() const noexcept { return most_of_raw_; }
-    [[nodiscard]] bool is_in_planes() const noexcept { return is_in_planes_; }
+    [[nodiscard]] bool is_in_planes() const noexcept { return in_planes_ != nullptr; }
     [[nodiscard]] ztensor::digest digest() const noexcept { return digest_; }
     [[nodiscard]] const std::string& type() const noexcept { return type_; }
     [[nodiscard]] bool has_type() const noexcept { return has_type_; }
@@ -90,7 +99,9 @@ private:
     std::string type_;
     bool has_type_ = false;
     bool is_big_endian_ = false;
-    bool is_in_planes_ = false; ///< of a single component: that it holds exponents
+    // Set by the call that asks for it, so that programs without it hold no code for it. Of a single component: that it
+    // holds exponents.
+    detail::add_tensor in_planes_ = nullptr;
 };
 
 namespace detail {
@@ -239,6 +250,7 @@ struct draft_access {
         how.type_ = type;
         how.has_type_ = has_type;
     }
+    [[nodiscard]] static add_tensor way_into_planes(const store& how) noexcept { return how.in_planes_; }
     static void keep_word(object_draft& draft) noexcept { draft.keeps_word_ = true; }
     [[nodiscard]] static bool keeps_word(const object_draft& draft) noexcept { return draft.keeps_word_; }
 };

@@ -131,7 +131,7 @@ public:
     /// the same words as in add_object(), but nothing that only other objects need.
     result<void> add_dense(const dense_tensor& given, const blob_content& content) {
         if (given.how.is_in_planes()) {
-            return add_in_planes(given, content);
+            return draft_access::way_into_planes(given.how)(*this, given, content);
         }
         const dense_tensor tensor = in_words_of(options_.version(), given);
         component_entry data = entry_of(tensor, content.bytes.size());

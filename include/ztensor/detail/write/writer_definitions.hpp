@@ -126,6 +126,11 @@ ZTENSOR_COLD inline result<void> add_typed(writer_core& core, string_view name, 
     return core.add_object(name, typed.draft);
 }
 
+ZTENSOR_COLD ZTENSOR_INLINE result<void> add_in_planes(writer_core& to, const dense_tensor& tensor,
+                                                       const blob_content& elements) {
+    return to.add_in_planes(tensor, elements);
+}
+
 ZTENSOR_COLD ZTENSOR_INLINE result<void> check_object_attributes(format_version version, const object_entry& object) {
     result<void> valid = check_attributes(version, *object.attributes, depth_around_object_attributes(version));
     return valid ? check_expressible(version, object) : valid;
