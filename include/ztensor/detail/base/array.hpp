@@ -233,6 +233,20 @@ template <class Less>
     return positions;
 }
 
+/// Sorts records by way of their positions; those that are alike stay in their order. Throws std::bad_alloc.
+template <class Record, class Less>
+void sort_records(vector<Record>& records, const Less& is_before) {
+    const vector<uint32_t> order = positions_in_order(records.size(), [&](uint32_t a, uint32_t b) {
+        return is_before(records[a], records[b]) || (a < b && !is_before(records[b], records[a]));
+    });
+    vector<Record> sorted;
+    sorted.reserve(records.size());
+    for (const uint32_t at : order) {
+        sorted.push_back(std::move(records[at]));
+    }
+    records.swap(sorted);
+}
+
 // -- position iterator
 //
 // Iterators over what is made when it is asked for, such as the views of objects: a position, and a value at each.

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_INDEX_PLANES_HPP
 
 #include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
@@ -138,8 +139,8 @@ public:
                 all_.push_back(*found);
             }
         }
-        std::sort(all_.begin(), all_.end(),
-                  [](const planes_tensor& a, const planes_tensor& b) { return a.first_component < b.first_component; });
+        sort_records(
+            all_, [](const planes_tensor& a, const planes_tensor& b) { return a.first_component < b.first_component; });
     }
 
     /// Null of any other object.

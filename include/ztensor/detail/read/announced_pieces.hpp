@@ -128,8 +128,8 @@ inline void announced_pieces::cut(size_t share) {
     most_bytes_ /= share;
     best_.requests_in_flight = (std::max)(best_.requests_in_flight / static_cast<unsigned>(share), 1u);
     const auto is_before = [](const auto& a, const auto& b) { return a.begin < b.begin; };
-    std::stable_sort(placed_.begin(), placed_.end(), is_before);
-    std::stable_sort(ranges_.begin(), ranges_.end(), is_before);
+    sort_records(placed_, is_before);
+    sort_records(ranges_, is_before);
     for (const range& each : ranges_) {
         uint64_t begin = each.begin;
         for (size_t i = staged_.size(); i-- != 0 && staged_[i].end > each.begin;) { // what others want, too

@@ -5,6 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_FILE_INDEX_HPP
 #define ZTENSOR_DETAIL_READ_FILE_INDEX_HPP
 
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
@@ -165,8 +166,7 @@ public:
     /// All that was read, each byte once.
     [[nodiscard]] ZTENSOR_COLD file_index index() const {
         const os_lock lock(mutex_);
-        std::sort(ranges_.begin(), ranges_.end(),
-                  [](const noted_range& a, const noted_range& b) { return a.offset < b.offset; });
+        sort_records(ranges_, [](const noted_range& a, const noted_range& b) { return a.offset < b.offset; });
         vector<noted_range> joined;
         for (noted_range& each : ranges_) {
             if (joined.empty() || each.offset > joined.back().end()) {

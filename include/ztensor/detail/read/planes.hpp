@@ -58,7 +58,8 @@ public:
 
     /// Other tensors, and what has no elements, are decoded part by part.
     [[nodiscard]] static bool can_read(const planes_tensor& planes) noexcept {
-        return planes.exponents.encoding == encoding::zstd && planes.exponents.length != 0 && planes.fractions.encoding == encoding::raw;
+        return planes.exponents.encoding == encoding::zstd && planes.exponents.length != 0 &&
+               planes.fractions.encoding == encoding::raw;
     }
 
     /// The blobs of exponents and fractions are given where they stay as they are, as a frame_stream takes them.

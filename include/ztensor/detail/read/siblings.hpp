@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_SIBLINGS_HPP
 #define ZTENSOR_DETAIL_READ_SIBLINGS_HPP
 
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/read/read_ahead.hpp>
@@ -495,7 +496,7 @@ private:
                 files_.push_back({status->size_bytes, std::move(name)});
             }
         }
-        std::sort(files_.begin(), files_.end(), [](const listed_file& a, const listed_file& b) {
+        sort_records(files_, [](const listed_file& a, const listed_file& b) {
             return a.size_bytes != b.size_bytes ? a.size_bytes < b.size_bytes : a.name < b.name;
         });
     }
