@@ -46,6 +46,27 @@ void join_each(const byte* exponents, const byte* fractions, byte* elements, siz
     }
 }
 
+/// Of two bytes, where blocks of known length that nothing else can point to are what compilers make wide.
+inline void join_pairs(const byte* exponents, const byte* fractions, byte* elements, size_t count) noexcept {
+    constexpr size_t block = 256;
+    for (; count >= block && host_is_little_endian; count -= block) {
+        uint8_t high[block];
+        uint8_t low[block];
+        uint16_t joined[block];
+        std::memcpy(high, exponents, block);
+        std::memcpy(low, fractions, block);
+        for (size_t i = 0; i < block; ++i) {
+            const auto turned = static_cast<uint16_t>(low[i] | high[i] << 8);
+            joined[i] = static_cast<uint16_t>(turned >> 1 | turned << 15);
+        }
+        std::memcpy(elements, joined, sizeof joined);
+        exponents += block;
+        fractions += block;
+        elements += sizeof joined;
+    }
+    join_each<2>(exponents, fractions, elements, count);
+}
+
 template <size_t Width>
 void split_each(plane which, const byte* elements, byte* to, size_t count) noexcept {
     for (size_t i = 0; i < count; ++i, elements += Width) {
@@ -174,14 +195,14 @@ join_fours_avx2(const byte* exponents, const byte* fractions, byte* elements, si
 }
 #endif
 
-/// Makes elements of `width` bytes, 2 or 4, of as many exponents and fractions. These may be the end of `elements`:
-/// each is taken before it is overwritten.
+/// Makes elements of `width` bytes, 2 or 4, of as many exponents and fractions. The exponents may be the end of
+/// `elements`: they are taken before they are overwritten.
 inline void join_planes(const byte* exponents, const byte* fractions, size_t width, span<byte> elements) noexcept {
     const size_t count = elements.size() / width;
     const size_t done = join_wide(exponents, fractions, elements.data(), width, count);
     const byte* const rest = fractions + done * (width - 1);
     byte* const to = elements.data() + done * width;
-    return width == 2 ? join_each<2>(exponents + done, rest, to, count - done)
+    return width == 2 ? join_pairs(exponents + done, rest, to, count - done)
                       : join_each<4>(exponents + done, rest, to, count - done);
 }
 
