@@ -109,7 +109,7 @@ ZTENSOR_COLD inline result<planes_choice> choose_smallest(planes_trial& trial, c
     const bool is_raw = how.most_of_raw() > 0 && static_cast<double>((std::min)(dense, planes)) > allowed;
     planes_choice made;
     made.are_planes = planes < dense && !is_raw;
-    made.dense = is_raw ? raw_like(how) : raw_like(how).zstd(1);
+    made.dense = is_raw || dense >= count * width ? raw_like(how) : raw_like(how).zstd(1);
     made.exponents = exponents <= matched_exponents ? raw_like(how).planes() : raw_like(how).zstd(1);
     made.fractions = fractions < fraction_bytes ? raw_like(how).zstd(1) : raw_like(how);
     return made;
@@ -145,9 +145,9 @@ inline constexpr uint64_t least_bytes_in_planes = uint64_t{64} << 10;
     return has_planes(storage) && !has_type && bytes >= least_bytes_in_planes;
 }
 
-/// The same as a single blob.
+/// The same as a single blob, which is raw if that is smaller.
 [[nodiscard]] inline store without_planes(const store& how) {
-    return raw_like(how).zstd_if_smaller(1, how.most_of_raw());
+    return raw_like(how).zstd_if_smaller(1, how.most_of_raw() > 0 ? how.most_of_raw() : 1.0);
 }
 
 /// Adds what the layout needs. Errors: duplicate_key where the caller's attributes have one of these.
