@@ -179,12 +179,12 @@ TEST_CASE("encoders are kept from blob to blob, and a blob that failed spoils no
     const ztensor::detail::byte_consumer out = {
         const_cast<void*>(static_cast<const void*>(&take)),
         [](void* owner, bytes_view bytes) { return (*static_cast<decltype(take)*>(owner))(bytes); }};
-    frames.begin(1, 0, false);
+    frames.begin({1}, 0);
     CHECK(outcome(frames.encode(content, true, out)) == "io_error");
     CHECK(takes_left == -1); // and none after it
     taken.clear();
     takes_left = 100;
-    frames.begin(1, 0, false);
+    frames.begin({1}, 0);
     REQUIRE(frames.encode(content, true, out));
     CHECK((decoded_by_libzstd(taken, content.size()) == content));
 }
