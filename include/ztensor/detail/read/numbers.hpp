@@ -270,8 +270,8 @@ public:
             return check.finish();
         }
         if (gives_pieces()) {
-            joined_numbers to(*this, numbers);
-            return decode_planes(*file_, file_->planes.of(*component_), to.taker());
+            joined_numbers joined(*this, numbers);
+            return decode_planes(*file_, file_->planes.of(*component_), joined.taker());
         }
         byte_buffer apart;
         ZTENSOR_TRY_ASSIGN(const span<byte> elements, room_for_elements(numbers, apart));
