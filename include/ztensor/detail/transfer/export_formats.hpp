@@ -67,13 +67,17 @@ struct exported_tensor {
            object.format().text().substr(0, ggml_format_prefix.size()) == ggml_format_prefix;
 }
 
-/// Attributes of an object, but for those that say what a block is, where weights are written in its stead.
+/// Attributes of an object, but for those that say what a block or a plane is, where elements are written in its stead.
 [[nodiscard]] inline bool has_attributes_to_keep(const object_view& object, const export_options& options) {
     const string_view of_blocks[] = {"block_bytes", "elems_per_block"};
+    const string_view of_planes[] = {planes_dtype_key, planes_bits_key};
+    const bool is_in_planes = object_access::file_of(object).planes.find(object_access::record_of(object)) != nullptr;
+    const span<const string_view> left_out = is_in_planes                      ? span(of_planes)
+                                             : becomes_floats(object, options) ? span(of_blocks)
+                                                                               : span<const string_view>();
     const attributes_view attributes = object.attributes();
     return std::any_of(attributes.begin(), attributes.end(), [&](const attribute& each) {
-        return !becomes_floats(object, options) ||
-               std::find(std::begin(of_blocks), std::end(of_blocks), each.key) == std::end(of_blocks);
+        return std::find(left_out.begin(), left_out.end(), each.key) == left_out.end();
     });
 }
 
