@@ -5,10 +5,13 @@
 #define ZTENSOR_DETAIL_WRITE_EDIT_DEFINITIONS_HPP
 
 #include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/write/editor.hpp>
 #include <ztensor/detail/write/old_file.hpp>
+#include <ztensor/detail/write/planes_draft.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_draft.hpp>
@@ -71,10 +74,24 @@ ZTENSOR_INLINE result<void> editor::remove(std::string_view name) {
 
 namespace detail {
 
-[[nodiscard]] inline object_draft dense_draft(const shape& dimensions, const typed_bytes& elements, const store& how) {
+/// A dense tensor, in planes if that is how it is to be stored. Errors: out_of_memory, encode_failed.
+ZTENSOR_COLD inline result<object_draft> dense_draft(const shape& dimensions, const typed_bytes& elements,
+                                                     const store& how) {
     object_draft draft(format::dense, dimensions);
-    draft_access::add(draft, "data", elements, how);
-    return draft;
+    const size_t width = width_bytes(elements.storage);
+    const bool is_whole = checked_multiply(dimensions.element_count().value_or(0), width) == elements.bytes.size();
+    const bool has_type = how.has_type() || !elements.type.empty();
+    if (!how.is_in_planes() || !is_whole || !may_have_planes(elements.storage, has_type, elements.bytes.size())) {
+        draft_access::add(draft, "data", elements, how.is_in_planes() ? without_planes(how) : how);
+        return draft;
+    }
+    const blob_content content{elements.bytes, width};
+    ZTENSOR_TRY_ASSIGN(const planes_choice chosen, choose_planes(content, how, width));
+    if (!chosen.are_planes) {
+        draft_access::add(draft, "data", elements, chosen.dense);
+        return draft;
+    }
+    return draft_planes({{}, dimensions, elements.storage, std::nullopt, how, {}}, content, chosen);
 }
 
 } // namespace detail
@@ -84,8 +101,9 @@ ZTENSOR_INLINE result<void> editor::add(std::string_view name, const object_draf
 }
 ZTENSOR_INLINE result<void> editor::add_dense(std::string_view name, const shape& dimensions,
                                               const detail::typed_bytes& elements, const store& how) {
-    return detail::with_core(core_.get(), [&](detail::editor_core& core) {
-        return core.add(name, detail::dense_draft(dimensions, elements, how));
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) -> result<void> {
+        ZTENSOR_TRY_ASSIGN(const object_draft draft, detail::dense_draft(dimensions, elements, how));
+        return core.add(name, draft);
     });
 }
 
@@ -94,8 +112,9 @@ ZTENSOR_INLINE result<void> editor::replace(std::string_view name, const object_
 }
 ZTENSOR_INLINE result<void> editor::replace_dense(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& elements, const store& how) {
-    return detail::with_core(core_.get(), [&](detail::editor_core& core) {
-        return core.replace(name, detail::dense_draft(dimensions, elements, how));
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) -> result<void> {
+        ZTENSOR_TRY_ASSIGN(const object_draft draft, detail::dense_draft(dimensions, elements, how));
+        return core.replace(name, draft);
     });
 }
 
