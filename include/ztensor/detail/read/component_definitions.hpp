@@ -113,6 +113,9 @@ namespace detail {
 [[nodiscard]] inline open_word<ztensor::dtype> dtype_of(const manifest& index,
                                                         const component_record& component) noexcept {
     const bool is_unstated = !component.dtype_word.is_present() && component.dtype; // indices of 1.0
+    if (component.is_in_planes) { // whose word stands among the attributes
+        return {component.dtype, name(*component.dtype), name(*component.dtype)};
+    }
     return {component.dtype, dtype_name(index, component),
             is_unstated ? facts(*component.dtype).long_name : index.text(component.dtype_word)};
 }

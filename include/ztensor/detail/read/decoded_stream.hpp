@@ -75,7 +75,10 @@ public:
 
     /// What to say of a failure: that the blob is damaged says more than what follows from it.
     [[nodiscard]] error explain(error why, span<byte> scratch) {
-        const bool says_enough = why.kind() == error_kind::io || is_seekable();
+        const bool is_by_frames = is_seekable() || std::any_of(planes_.begin(), planes_.end(), [](const auto& each) {
+                                      return each->is_seekable(); // whose digest is of frames that are left out
+                                  });
+        const bool says_enough = why.kind() == error_kind::io || is_by_frames;
         result<void> intact = says_enough ? result<void>() : finish(scratch);
         return !intact && intact.error().code() == errc::digest_mismatch ? std::move(intact).error() : why;
     }

@@ -23,9 +23,6 @@ ZTENSOR_INLINE const object_record& object_access::record_of(const object_view& 
 ZTENSOR_INLINE string_view object_access::format_word_of(const object_view& object) noexcept {
     return format_name(object.file_->index, *object.record_);
 }
-ZTENSOR_INLINE optional<format> object_access::stored_format_of(const object_view& object) noexcept {
-    return object.record_->format;
-}
 ZTENSOR_INLINE attributes_view object_access::stored_attributes_of(const object_view& object) noexcept {
     return attributes_of(object.file_->index, *object.record_);
 }

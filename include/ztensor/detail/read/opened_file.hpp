@@ -138,8 +138,6 @@ struct object_access {
     [[nodiscard]] static const object_record& record_of(const object_view& object) noexcept;
     /// Its format in the words of 1.2, or the file's own word for one that is unknown, and in version 2.
     [[nodiscard]] static string_view format_word_of(const object_view& object) noexcept;
-    /// What the format is in the file, where a dense tensor may be stored in planes; nothing of an unknown one.
-    [[nodiscard]] static optional<format> stored_format_of(const object_view& object) noexcept;
     /// All attributes that the file gives, even those of the layout of planes.
     [[nodiscard]] static attributes_view stored_attributes_of(const object_view& object) noexcept;
     [[nodiscard]] static bool has_stored_attributes(const object_view& object) noexcept;

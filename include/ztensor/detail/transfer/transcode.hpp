@@ -142,7 +142,7 @@ ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object)
 /// What the target calls the object's layout. Errors: not_expressible.
 ZTENSOR_COLD inline result<string_view> format_across(const object_view& object, format_version to) {
     const string_view word = object_access::format_word_of(object);
-    if (const optional<format> known = object_access::stored_format_of(object)) {
+    if (const optional<format> known = object_access::record_of(object).format) { // of planes none
         const string_view there = to == format_version::v2 ? facts(*known).layout : facts(*known).name;
         return there.empty() ? result<string_view>(not_expressible(to, sentence("layout {}", {in_quotes(word)})))
                              : result<string_view>(there);

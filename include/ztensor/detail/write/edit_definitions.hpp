@@ -5,10 +5,12 @@
 #define ZTENSOR_DETAIL_WRITE_EDIT_DEFINITIONS_HPP
 
 #include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/write/editor.hpp>
 #include <ztensor/detail/write/old_file.hpp>
+#include <ztensor/detail/write/planes_draft.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_draft.hpp>

@@ -49,21 +49,43 @@ public:
         constexpr size_t most_pieces = 16, piece_elements = size_t{16} << 10;
         const size_t count = elements_.bytes.size() / width_;
         const size_t pieces = (std::min)(most_pieces, (count + piece_elements - 1) / piece_elements);
-        uint64_t taken = 0;
-        uint64_t stored = 0;
+        taken_and_stored sum;
         for (size_t i = 0; i < pieces; ++i) {
-            const size_t first = i * (count / pieces);
-            const size_t size = (std::min)(piece_elements, count - first);
-            blob_content piece = content(which);
-            piece.bytes = elements_.bytes.subspan(first * width_, size * width_);
-            ZTENSOR_TRY_ASSIGN(const uint64_t bytes, measure(piece, {1, false, has_few_matches}));
-            taken += piece.size();
-            stored += bytes;
+            ZTENSOR_TRY(add_piece(which, i * (count / pieces), piece_elements, has_few_matches, sum));
         }
-        return taken == 0 ? 1.0 : static_cast<double>(stored) / static_cast<double>(taken);
+        return sum.share();
+    }
+
+    /// The same of a whole frame in the middle, in which rows may come again that a piece is too small for.
+    result<double> sample_frame(plane which, bool has_few_matches) {
+        const size_t count = elements_.bytes.size() / width_;
+        const size_t size = (std::min)(count, zstd_frames::frame_bytes / plane_bytes(which, width_));
+        taken_and_stored sum;
+        ZTENSOR_TRY(add_piece(which, (count - size) / 2, size, has_few_matches, sum));
+        return sum.share();
     }
 
 private:
+    struct taken_and_stored {
+        uint64_t taken = 0;
+        uint64_t stored = 0;
+
+        [[nodiscard]] double share() const noexcept {
+            return taken == 0 ? 1.0 : static_cast<double>(stored) / static_cast<double>(taken);
+        }
+    };
+
+    /// Of at most `most` elements from the `first` on.
+    result<void> add_piece(plane which, size_t first, size_t most, bool has_few_matches, taken_and_stored& sum) {
+        const size_t size = (std::min)(most, elements_.bytes.size() / width_ - first);
+        blob_content piece = content(which);
+        piece.bytes = elements_.bytes.subspan(first * width_, size * width_);
+        ZTENSOR_TRY_ASSIGN(const uint64_t bytes, measure(piece, {1, false, has_few_matches}));
+        sum.taken += piece.size();
+        sum.stored += bytes;
+        return {};
+    }
+
     [[nodiscard]] blob_content content(plane which) const noexcept {
         blob_content made = elements_;
         made.plane_width = width_;
@@ -121,8 +143,9 @@ ZTENSOR_COLD inline result<planes_choice> choose_planes(const blob_content& elem
     constexpr double noise = 0.99;
     const uint64_t count = elements.bytes.size() / width;
     planes_trial trial(elements, width);
-    ZTENSOR_TRY_ASSIGN(const double fractions, trial.sample(plane::fraction, false));
-    if (fractions < noise) {
+    ZTENSOR_TRY_ASSIGN(const double pieces, trial.sample(plane::fraction, false));
+    ZTENSOR_TRY_ASSIGN(const double frame, pieces < noise ? pieces : trial.sample_frame(plane::fraction, false));
+    if (frame < noise) {
         return choose_smallest(trial, how, count, width);
     }
     planes_choice made;
@@ -185,7 +208,10 @@ ZTENSOR_COLD inline result<object_draft> draft_planes(const dense_tensor& tensor
 /// Borrows the elements. Errors: as draft_planes(); encode_failed, out_of_memory.
 ZTENSOR_COLD inline result<object_draft> draft_dense(const dense_tensor& tensor, const blob_content& elements) {
     store how = tensor.how;
-    if (how.is_in_planes() && !may_have_planes(tensor.storage, tensor.type.has_value(), elements.bytes.size())) {
+    const optional<uint64_t> count = tensor.dimensions.element_count();
+    const bool is_whole = count && checked_multiply(*count, width_bytes(tensor.storage)) == elements.bytes.size();
+    if (how.is_in_planes() &&
+        !(is_whole && may_have_planes(tensor.storage, tensor.type.has_value(), elements.bytes.size()))) {
         how = without_planes(how);
     }
     if (how.is_in_planes()) {

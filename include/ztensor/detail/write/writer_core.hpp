@@ -234,7 +234,7 @@ public:
             in_words_of(options_.version(), {name, dimensions, storage, word_of_type(how), how, about});
         ZTENSOR_TRY(check_new(said, entry_of(said, bytes)));
         const bool in_planes = how.is_in_planes() && may_have_planes(storage, how.has_type(), bytes);
-        ZTENSOR_TRY(in_planes ? in_object(check_planes(said, bytes), name) : result<void>());
+        ZTENSOR_TRY(in_planes ? in_object(check_planes(said, about.get(), bytes), name) : result<void>());
         const store stored = in_planes            ? raw_like(how).zstd_if_smaller(1, most_of_fractions)
                              : how.is_in_planes() ? without_planes(how)
                                                   : how;
@@ -275,6 +275,9 @@ public:
         object.attributes = &values;
         attributes in_one_form;
         ZTENSOR_TRY(in_object(check_stream_attributes(object, in_one_form), tensor.name));
+        if (stream_->planes != nullptr) {
+            ZTENSOR_TRY(in_object(check_planes(tensor, object.attributes, stream_->decoded_bytes), tensor.name));
+        }
         stream_->of_object.reset();
         if (object.attributes != nullptr) {
             stream_->of_object = std::move(has_attributes_in_one_form() ? in_one_form : values);
@@ -371,13 +374,14 @@ private:
     /// Of the first MiB of fractions; what takes less compressed is no noise.
     static constexpr double most_of_fractions = 0.99;
 
-    /// A tensor in planes can be written, as far as is known before. Errors: as check_entry(); duplicate_key.
-    ZTENSOR_COLD result<void> check_planes(const dense_tensor& tensor, uint64_t bytes) const {
+    /// A tensor in planes can be written with these attributes, as far as is known before. Errors: as check_entry();
+    /// duplicate_key.
+    ZTENSOR_COLD result<void> check_planes(const dense_tensor& tensor, const attributes* given, uint64_t bytes) const {
         const size_t width = width_bytes(tensor.storage);
         const std::array<component_entry, 2> parts = {
             entry_of_plane(plane::exponent, bytes / width, width, tensor.how),
             entry_of_plane(plane::fraction, bytes / width, width, tensor.how)};
-        ZTENSOR_TRY_ASSIGN(const attributes values, attributes_of_planes(tensor.about.get(), tensor.storage));
+        ZTENSOR_TRY_ASSIGN(const attributes values, attributes_of_planes(given, tensor.storage));
         const object_entry object = entry_of_planes(tensor, values, parts);
         ZTENSOR_TRY(manifest_.check_bounds(object, table_bytes()));
         return check_entry(options_.version(), object);
