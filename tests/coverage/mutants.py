@@ -34,6 +34,8 @@ LATER = [ # which tests of their own reach, and hardly any others
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
     "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors_definitions",
     "import/shared", "import/strided", "import/onnx_tensor", "import/folder_definitions",
+    # planes
+    "codec/planes", "index/planes", "read/planes", "write/planes_draft",
 ]
 HEADERS = EARLIER + LATER
 # Topics of tests that run first, by header; then those that take no time, and then the others that are about reading.
@@ -67,6 +69,10 @@ FIRST = {
     "import/strided": "numpy pt foreign_corpus",
     "import/onnx_tensor": "onnx onnx_graphs foreign_corpus",
     "import/folder_definitions": "joined_readers gguf_parts",
+    "codec/planes": "plane_kernels planes planes_written",
+    "index/planes": "planes_refused planes planes_copied",
+    "read/planes": "planes planes_refused",
+    "write/planes_draft": "planes_written planes planes_copied",
 }
 # Templates that nobody uses in the header alone.
 INSTANCES = {

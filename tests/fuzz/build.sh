@@ -17,7 +17,7 @@ afl) compiler=afl-clang-fast++ coverage='' edges='' link=-fsanitize=fuzzer ;; # 
 *) echo "what is $engine?" >&2 && exit 2 ;;
 esac
 targets=(open_and_read zstd_component layouts digests_and_names round_trip append_edit history version_2 pieces exports
-         sets shards ways)
+         sets shards ways planes)
 foreign_targets=(foreign_safetensors foreign_npy foreign_npz foreign_gguf foreign_pt foreign_onnx)
 # What takes microseconds is built header-only, so that there are no more counters to look at after each input than
 # its own code has, and is guided by edges alone: that makes it several times as fast.
@@ -35,8 +35,8 @@ wanted() { # LIST NAME...: leaves in the list what is named, all if nothing is
 for list_name in targets foreign_targets quick_targets; do
     wanted "$list_name" "${@:3}"
 done
-shared=(fuzz/fuzzing fuzz/cbor_tree fuzz/well_formed fuzz/work_file support/bytes support/cbor support/zstd_frames
-        support/zt_builder)
+shared=(fuzz/fuzzing fuzz/cbor_tree fuzz/well_formed fuzz/work_file support/bytes support/cbor support/plane_content
+        support/zstd_frames support/zt_builder)
 if [[ $engine == libfuzzer ]]; then
     shared+=(fuzz/mutator) # AFL++ has no function for a custom mutator to fall back on
 fi

@@ -32,6 +32,7 @@ options_of() { # TARGET
     cbor_cursor) echo -max_len=96 -entropic=0 -reduce_inputs=0 ;;
     fast_path | http_response | s3_texts) echo -max_len=256 -entropic=0 -reduce_inputs=0 ;;
     layouts | digests_and_names | history) echo -max_len=512 ;;
+    planes) echo -max_len=2048 ;;
     version_2 | shards) echo -max_len=1024 ;;
     *) echo -max_len=8192 ;;
     esac

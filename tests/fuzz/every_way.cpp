@@ -5,6 +5,7 @@
 
 #include <ztensor/array.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_view.hpp>
 
@@ -244,6 +245,16 @@ void ask_every_way(const ztensor::reader& file) {
                 break;
             }
         }
+        if (const auto data = object.data(); data && object.size() > 1) { // in planes
+            ask_for<std::byte>(*data);
+            ask_for<float>(*data);
+            ask_for<ztensor::bfloat16>(*data);
+            ask_for<ztensor::float16>(*data);
+            ask_for_numbers<float>(*data);
+            ask_for_numbers<ztensor::float16>(*data);
+        }
+        ask_for_dense<ztensor::bfloat16>(file, object);
+        ask_for_dense<ztensor::float16>(file, object);
         ask_for_dense<std::uint8_t>(file, object);
         ask_for_dense<float>(file, object);
         ask_for_dense<std::uint64_t>(file, object);

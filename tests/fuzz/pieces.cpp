@@ -93,6 +93,9 @@ void go_through(const ztensor::result<ztensor::reader>& file) {
         for (const ztensor::component_view component : object) {
             go_through(component);
         }
+        if (const auto data = object.data(); data && object.size() > 1) { // in planes
+            go_through(*data);
+        }
         if (++count == 8) {
             return;
         }

@@ -4,6 +4,7 @@
 
 Takes every .zt file of at most 8 KiB in the folders. OUT/files gets them whole, OUT/indices their indices (one CBOR item
 each), OUT/manifests_2 the manifests of version 2, OUT/frames the zstd frames in them; OUT/texts names and digests; OUT/responses what servers of HTTP answer; OUT/s3_texts what leads to S3, and what it answers;
+OUT/planes what makes tensors in planes;
 OUT/sets some of the files, and indices of shards; OUT/foreign_FORMAT the files of other formats in foreign/FORMAT of the folders.
 """
 
@@ -82,6 +83,11 @@ def main():
                 b'<A xmlns="b"><UploadId>c&amp;d</UploadId><ETag>&quot;e&quot;</ETag><F/></A>']
     for number, text in enumerate(s3_texts):
         (out / "s3_texts" / str(number)).write_bytes(text)
+    (out / "planes").mkdir(exist_ok=True)
+    for form in range(16):  # types and versions; shapes; how exponents and fractions are compressed
+        noise = bytes((index * index * 7 + form * 31 + index // 3) % 256 for index in range(600))
+        content = bytes((form, 7, 20, form * 5 % 32)) + noise[:140] + bytes((form % 3 * 9,)) + noise[140:]
+        (out / "planes" / str(form)).write_bytes(content)
     (out / "sets").mkdir(exist_ok=True)
     maps = [{"a": "1.zt", "b": "2.zt"}, {"a": "1.zt", "b": "2.zt", "w": "f.zt"}, {"a": "2.zt"}, {"a": "../1.zt", "b": 1}, {}]
     for number, weight_map in enumerate(maps):

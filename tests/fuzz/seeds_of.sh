@@ -11,6 +11,7 @@ seeds_of() { # TARGET: what its inputs are
     zstd_component) echo frames ;;
     layouts | digests_and_names | history) echo texts ;;
     sets) echo sets ;;
+    planes) echo planes ;;
     foreign_*) echo "$1" ;;
     *) echo files ;;
     esac

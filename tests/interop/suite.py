@@ -3,8 +3,8 @@
 each reference in one process, so that a file is described once.
 
 Usage: suite.py --work DIR --inspect COMMAND... --rewrite COMMAND... --save-model COMMAND... --migrate COMMAND...
-                --go-on COMMAND... --write-v2 COMMAND... --zt COMMAND... [--seed N]
-The commands are the examples of these names, go_on.cpp, write_v2.cpp and the tool zt, after an emulator if they need one. DIR/files holds what was written.
+                --go-on COMMAND... --write-v2 COMMAND... --write-planes COMMAND... --zt COMMAND... [--seed N]
+The commands are the examples of these names, go_on.cpp, write_v2.cpp, write_planes.cpp and the tool zt, after an emulator if they need one. DIR/files holds what was written.
 Status 0 if everything agrees, 1 if not, 77 with a line "SKIPPED: why" if the Python packages can't be had. Where some of them
 can't, a line says what was not compared.
 """
@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import NoReturn
 
 HERE = Path(__file__).resolve().parent
-GOLDEN = HERE.parent / "corpus" / "golden"
+CORPUS = HERE.parent / "corpus"
+GOLDEN = CORPUS / "golden"
 SKIPPED = 77
 OLDEST_PYTHON = (3, 10)
 GROUPS = {"reference": "the reference of 0.1 to 1.2", "version_2": "the reference of version 2", "foreign": "other formats' libraries"}
@@ -156,6 +157,10 @@ def compare(arguments: argparse.Namespace) -> list[bool]:
         results.append(script(title, "check_foreign", files / "foreign", *inspect, *seed))
         title = "convert files of other formats there and back"
         results.append(script(title, "check_export", files / "exported", "--zt", *arguments.zt, *seed))
+    if has_reference or has_foreign:  # which bring NumPy
+        planes = files / "planes.zt"
+        results.append(run("write tensors in planes", *arguments.write_planes, planes))
+        results.append(script("read them by the specification", "check_planes", planes, *CORPUS.glob("planes/*.zt")))
     if has_reference:
         names = sorted([*written.glob("*.zt"), *gone_on.glob("*.zt")])
         results.append(script("read it with the reference", "reference", "read", "--known-limits", *names))
@@ -169,7 +174,8 @@ def main() -> int:
     """Prepare, then compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True)
-    for example in ("--inspect", "--rewrite", "--save-model", "--migrate", "--go-on", "--write-v2", "--zt"):
+    for example in ("--inspect", "--rewrite", "--save-model", "--migrate", "--go-on", "--write-v2", "--write-planes",
+                    "--zt"):
         parser.add_argument(example, nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--without", nargs="+", default=[], choices=sorted(GROUPS), help="whose packages are not there")
