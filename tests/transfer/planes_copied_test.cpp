@@ -220,6 +220,37 @@ TEST_CASE("planes are renamed, and keep what they are where attributes are added
         const reader file = reader::open(path).value();
         check_tensor(file["v"]);
         CHECK(file["v"].attributes().unsigned_integer("more").value() == 1);
+        auto last = ztensor::edit(path, write_options().sync(false)).value();
+        last.remove_attributes("v").value();
+        CHECK(last.attributes("v").value().empty());
+        last.add("x", {60000}, support::elements_from<bfloat16>(support::planes::weights(dtype::bf16, 60000, 2)),
+                 store().planes())
+            .value();
+        last.attributes("x", changed).value(); // of one that was added just now
+        last.finish().value();
+        const reader bare = reader::open(path).value();
+        CHECK_FALSE(bare["v"].has_attributes());
+        CHECK(bare["x"].attributes().size() == 2);
+        for (const char* const name : {"v", "x"}) {
+            CHECK(bare[name].is_in_planes());
+        }
+        CHECK((support::as_string(bare["v"].data()->read_little_endian().value()) == elements()));
+    }
+}
+
+TEST_CASE("planes become a dense tensor in 0.1, which has no place for two components") {
+    using namespace planes_copied;
+    for (const format_version version : {format_version::v1_1, format_version::v1_2, format_version::v2}) {
+        const reader from = model(version);
+        const reader file = support::reopened(write_options().version(format_version::v0_1),
+                                              [&](writer& out) { ztensor::copy(from, out).value(); });
+        const object_view object = file["w"];
+        CHECK(object.format().original() == "dense");
+        CHECK_FALSE(object.is_in_planes());
+        CHECK(object.size() == 1);
+        CHECK(object.attributes().text("note").value() == "of its own");
+        CHECK_FALSE(object.attributes().contains("planes.dtype"));
+        CHECK((support::as_string(object.data()->read_little_endian().value()) == elements()));
     }
 }
 
