@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 namespace support {
@@ -21,8 +23,10 @@ ztensor::result<void> watched_source::read_at(std::uint64_t offset, ztensor::spa
     if (note({offset, destination.size()})) {
         return ztensor::error(failure, "the connection was lost");
     }
-    REQUIRE(offset <= content_.size());
-    REQUIRE(destination.size() <= content_.size() - offset);
+    if (offset > content_.size() || destination.size() > content_.size() - offset) { // of threads that may not assert
+        std::fputs("a read behind the end of watched content\n", stderr);
+        std::abort();
+    }
     std::copy_n(content_.begin() + static_cast<std::ptrdiff_t>(offset), destination.size(), destination.begin());
     return {};
 }
