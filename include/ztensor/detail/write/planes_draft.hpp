@@ -35,77 +35,77 @@ struct planes_choice {
 /// What compressing some elements, or one plane of them, in frames of 1 MiB gives.
 class planes_trial {
 public:
-    planes_trial(const blob_content& elements, size_t width) : elements_(elements), width_(width) {}
+    planes_trial(const blob_content& elements, size_t width)
+        : elements_(elements), width_(width), count_(elements.bytes.size() / width) {}
 
-    /// Stored bytes of all elements as they are. Errors: out_of_memory, encode_failed.
-    result<uint64_t> dense(int level) { return measure({elements_.bytes, elements_.swap_width}, {level}); }
+    /// Stored bytes of all elements as they are, at level 1. Errors: out_of_memory, encode_failed.
+    result<uint64_t> dense() { return dense(0, count_); }
     /// The same of a plane, at level 1 or as exponents are compressed.
-    result<uint64_t> of(plane which, bool has_few_matches) {
-        return measure(content(which), {1, false, has_few_matches});
-    }
+    result<uint64_t> of(plane which, bool has_few_matches) { return of(which, has_few_matches, 0, count_); }
 
-    /// The part of its size that a plane takes, as far as some pieces of it tell.
+    /// The part of its size that a plane takes, as far as some small pieces of it tell.
     result<double> sample(plane which, bool has_few_matches) {
         constexpr size_t most_pieces = 16, piece_elements = size_t{16} << 10;
-        const size_t count = elements_.bytes.size() / width_;
-        const size_t pieces = (std::min)(most_pieces, (count + piece_elements - 1) / piece_elements);
-        taken_and_stored sum;
+        const size_t pieces = (std::min)(most_pieces, (count_ + piece_elements - 1) / piece_elements);
+        uint64_t taken = 0;
+        uint64_t stored = 0;
         for (size_t i = 0; i < pieces; ++i) {
-            ZTENSOR_TRY(add_piece(which, i * (count / pieces), piece_elements, has_few_matches, sum));
+            const size_t first = i * (count_ / pieces), size = (std::min)(piece_elements, count_ - first);
+            ZTENSOR_TRY_ASSIGN(const uint64_t bytes, of(which, has_few_matches, first, size));
+            taken += size * plane_bytes(which, width_);
+            stored += bytes;
         }
-        return sum.share();
+        return static_cast<double>(stored) / static_cast<double>(taken);
     }
 
-    /// The same of a whole frame in the middle, in which rows may come again that a piece is too small for.
-    result<double> sample_frame(plane which, bool has_few_matches) {
-        const size_t count = elements_.bytes.size() / width_;
-        const size_t size = (std::min)(count, zstd_frames::frame_bytes / plane_bytes(which, width_));
-        taken_and_stored sum;
-        ZTENSOR_TRY(add_piece(which, (count - size) / 2, size, has_few_matches, sum));
-        return sum.share();
+    /// Whether zstd finds something that planes hide from it, such as rows that come again: as far as a larger piece of
+    /// each 16 MiB tells, or four of all.
+    result<bool> is_smaller_dense() {
+        constexpr size_t least_pieces = 4, piece_elements = size_t{128} << 10, bytes_of_each = size_t{16} << 20;
+        const size_t pieces = (std::max)(least_pieces, elements_.bytes.size() / bytes_of_each);
+        const size_t size = (std::min)(piece_elements, count_ / pieces);
+        for (size_t i = 0; i < pieces; ++i) {
+            const size_t first = i * (count_ / pieces) + (count_ / pieces - size) / 2;
+            ZTENSOR_TRY_ASSIGN(const uint64_t whole, dense(first, size));
+            ZTENSOR_TRY_ASSIGN(const uint64_t exponents, of(plane::exponent, true, first, size));
+            if (whole < exponents + size * plane_bytes(plane::fraction, width_)) {
+                return true;
+            }
+        }
+        return false;
     }
 
 private:
-    struct taken_and_stored {
-        uint64_t taken = 0;
-        uint64_t stored = 0;
-
-        [[nodiscard]] double share() const noexcept {
-            return taken == 0 ? 1.0 : static_cast<double>(stored) / static_cast<double>(taken);
-        }
-    };
-
-    /// Of at most `most` elements from the `first` on.
-    result<void> add_piece(plane which, size_t first, size_t most, bool has_few_matches, taken_and_stored& sum) {
-        const size_t size = (std::min)(most, elements_.bytes.size() / width_ - first);
-        blob_content piece = content(which);
-        piece.bytes = elements_.bytes.subspan(first * width_, size * width_);
-        ZTENSOR_TRY_ASSIGN(const uint64_t bytes, measure(piece, {1, false, has_few_matches}));
-        sum.taken += piece.size();
-        sum.stored += bytes;
-        return {};
+    result<uint64_t> dense(size_t first, size_t count) {
+        return measure({elements_.bytes.subspan(first * width_, count * width_), elements_.swap_width}, {1});
     }
-
-    [[nodiscard]] blob_content content(plane which) const noexcept {
-        blob_content made = elements_;
-        made.plane_width = width_;
-        made.is_fraction = which == plane::fraction;
-        return made;
+    result<uint64_t> of(plane which, bool has_few_matches, size_t first, size_t count) {
+        return measure({elements_.bytes.subspan(first * width_, count * width_), elements_.swap_width, width_,
+                        which == plane::fraction},
+                       {1, false, has_few_matches});
     }
 
     result<uint64_t> measure(const blob_content& content, const frame_settings& settings) {
-        if (!encoder_.start() ||
-            (!frame_.is_allocated() && !frame_.allocate(most_zstd_bytes(zstd_frames::frame_bytes)))) {
+        constexpr size_t frame_bytes = zstd_frames::frame_bytes;
+        if (!encoder_.start() || (!frame_.is_allocated() && !frame_.allocate(frame_bytes)) ||
+            (!encoded_.is_allocated() && !encoded_.allocate(most_zstd_bytes(frame_bytes)))) {
             return fail(errc::out_of_memory, "no memory for a zstd encoder");
         }
         uint64_t stored = 0;
-        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool) -> result<void> {
-            while (!bytes.empty()) {
-                const bytes_view frame = bytes.first((std::min<size_t>)(bytes.size(), zstd_frames::frame_bytes));
-                const size_t encoded = settings.encode(encoder_, frame, frame_.writable_bytes());
+        size_t held = 0;
+        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool is_last) -> result<void> {
+            while (!bytes.empty() || (is_last && held != 0)) {
+                const bytes_view more = bytes.first((std::min<size_t>)(bytes.size(), frame_bytes - held));
+                std::copy_n(more.begin(), more.size(), frame_.data() + held);
+                held += more.size();
+                bytes = bytes.subspan(more.size());
+                if (held < frame_bytes && !(is_last && bytes.empty())) {
+                    break;
+                }
+                const bytes_view frame = frame_.bytes().first(std::exchange(held, size_t{0}));
+                const size_t encoded = settings.encode(encoder_, frame, encoded_.writable_bytes());
                 ZTENSOR_TRY(zstd_encoder::failure(encoded));
                 stored += encoded;
-                bytes = bytes.subspan(frame.size());
             }
             return {};
         }));
@@ -114,15 +114,17 @@ private:
 
     blob_content elements_;
     size_t width_;
+    size_t count_;
     zstd_encoder encoder_;
     byte_buffer frame_;
+    byte_buffer encoded_;
 };
 
 /// Of elements whose fractions compress, too, the smallest way that there is: all are tried.
 ZTENSOR_COLD inline result<planes_choice> choose_smallest(planes_trial& trial, const store& how, uint64_t count,
                                                           size_t width) {
     const uint64_t fraction_bytes = count * (width - 1);
-    ZTENSOR_TRY_ASSIGN(const uint64_t dense, trial.dense(1));
+    ZTENSOR_TRY_ASSIGN(const uint64_t dense, trial.dense());
     ZTENSOR_TRY_ASSIGN(const uint64_t exponents, trial.of(plane::exponent, true));
     ZTENSOR_TRY_ASSIGN(const uint64_t matched_exponents, trial.of(plane::exponent, false));
     ZTENSOR_TRY_ASSIGN(const uint64_t fractions, trial.of(plane::fraction, false));
@@ -143,9 +145,9 @@ ZTENSOR_COLD inline result<planes_choice> choose_planes(const blob_content& elem
     constexpr double noise = 0.99;
     const uint64_t count = elements.bytes.size() / width;
     planes_trial trial(elements, width);
-    ZTENSOR_TRY_ASSIGN(const double pieces, trial.sample(plane::fraction, false));
-    ZTENSOR_TRY_ASSIGN(const double frame, pieces < noise ? pieces : trial.sample_frame(plane::fraction, false));
-    if (frame < noise) {
+    ZTENSOR_TRY_ASSIGN(const double fractions, trial.sample(plane::fraction, false));
+    ZTENSOR_TRY_ASSIGN(const bool is_odd, fractions < noise ? result<bool>(true) : trial.is_smaller_dense());
+    if (is_odd) {
         return choose_smallest(trial, how, count, width);
     }
     planes_choice made;
