@@ -11,6 +11,7 @@
 #include <ztensor/detail/mpi/load.hpp>
 #include <ztensor/detail/mpi/open.hpp>
 #include <ztensor/detail/mpi/shared_file.hpp>
+#include <ztensor/detail/mpi/striped.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/io.hpp>
@@ -118,8 +119,11 @@ enum class how : std::uint8_t {
     /// Each rank what it wants. Bytes that several ranks want are read by each.
     independent,
     /// All ranks want the same: each reads about as many bytes of it as the others, in one run, and broadcasts them, so
-    /// that each byte is read once. A tensor that is compressed, or whose digest is checked, is read and decoded by one
-    /// rank. Errors: also invalid_argument if they do not want the same.
+    /// that each byte is read once. A large tensor that is zstd, or has a CRC-32C, is cut at stored bytes: each of its
+    /// ranks decodes the frames that end in its range, which it holds in memory until then; the sums of the ranges are
+    /// combined, and every rank compares the result with the digest. A tensor with another digest (of version 2 all)
+    /// or of which a blob is one frame is decoded by one rank; so are all that are compressed or have digests, if a
+    /// rank sets load_options::max_staging_bytes(). Errors: also invalid_argument if they do not want the same.
     striped,
     /// Ranks want different parts, such as columns: each reads whole rows of what any of them wants, in one run, and
     /// sends every other its part of them, 16 MiB at a time, so that each byte is read once. Errors: also

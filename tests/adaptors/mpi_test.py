@@ -110,6 +110,13 @@ def test_law(mpi):
         print(mpi.succeed(ranks, "law", fresh(mpi.folder / "law")).strip(), flush=True)
 
 
+def test_frames(mpi):
+    """Large zstd tensors are decoded by all ranks; damage is the same error on all of them."""
+    for ranks in SIZES:
+        output = mpi.succeed(ranks, "frames", fresh(mpi.folder / "frames"))
+        assert_same(output, ranks, r"^digest_mismatch: .*checked", r"^digest_mismatch: .*raw", r"^decode_failed: .*plain")
+
+
 def test_refused(mpi):
     for ranks in (1, 4):
         output = mpi.succeed(ranks, "refuse", fresh(mpi.folder / "refuse"))
@@ -207,7 +214,7 @@ def main():
         return 77
     folder.mkdir(parents=True, exist_ok=True)
     mpi.build(compiler, flags)
-    for test in (test_load, test_law, test_refused, test_other_files, test_cut_while_loading,
+    for test in (test_load, test_law, test_frames, test_refused, test_other_files, test_cut_while_loading,
                  test_shared_memory, test_save_and_reshard, test_examples, test_saving_refused, test_old_file_survives):
         begin = time.monotonic()
         test(mpi)

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -109,6 +110,10 @@ private:
 // -- the model
 
 void save_rows(const std::string& folder);
+
+write_options fast() {
+    return write_options().sync(false);
+}
 
 std::vector<float> rising(std::size_t count) {
     std::vector<float> numbers(count);
@@ -234,6 +239,86 @@ void load(const std::string& folder) {
     load_every_way(REQUIRE_VALUE(mpi::open(world, std::make_shared<counted_source>(folder + "/m.npz"), "m.npz")));
 }
 
+// -- frames
+
+const shape large_shape = {1500, 1000};
+
+/// Numbers that zstd takes to a half of their size or so.
+std::vector<float> half_random() {
+    std::vector<float> numbers(1500 * 1000);
+    std::uint32_t state = 1;
+    for (float& each : numbers) {
+        state = state * 1664525 + 1013904223;
+        each = static_cast<float>(state >> 20);
+    }
+    return numbers;
+}
+
+/// Large tensors of zstd frames, or with a digest: each is decoded by all ranks, unless its digest can't be combined.
+void frames(const std::string& folder) {
+    const std::string path = folder + "/frames.zt";
+    const std::vector<float> expected = half_random();
+    if (rank_here == 0) {
+        ztensor::writer out = REQUIRE_VALUE(ztensor::writer::create(path, fast()));
+        REQUIRE_VALUE(out.add("checked", large_shape, expected, store().zstd().digest(digest::crc32c)));
+        REQUIRE_VALUE(out.add("hashed", large_shape, expected, store().zstd().digest(digest::sha256)));
+        REQUIRE_VALUE(out.add("raw", large_shape, expected, store().digest(digest::crc32c)));
+        REQUIRE_VALUE(out.add("plain", large_shape, expected, store().zstd().digest(digest::none)));
+        REQUIRE_VALUE(out.finish());
+    }
+    MPI_Barrier(world);
+    const auto source = std::make_shared<counted_source>(path);
+    const reader model = REQUIRE_VALUE(mpi::open(world, source, "frames.zt"));
+    const auto size = static_cast<std::uint64_t>(ranks);
+    for (const char* const name : {"checked", "plain", "hashed", "raw"}) {
+        const std::uint64_t stored = REQUIRE_VALUE(model[name].data()).stored_bytes();
+        std::vector<float> numbers(expected.size());
+        load_plan plan(model);
+        plan.add(name, numbers);
+        source->bytes = 0;
+        const mpi::load_report report = REQUIRE_VALUE(mpi::load(world, plan, mpi::how::striped));
+        REQUIRE(numbers == expected);
+        REQUIRE(report.bytes_read_in_all == stored && source->bytes == report.bytes_read); // each byte once
+        REQUIRE(std::string_view(name) == "hashed" || report.bytes_read <= stored / size + 65536);
+
+        std::vector<double> wider(expected.size());
+        load_plan converted(model);
+        converted.add_as(name, wider);
+        REQUIRE(REQUIRE_VALUE(mpi::load(world, converted, mpi::how::striped)).bytes_read_in_all == stored);
+        REQUIRE(std::equal(wider.begin(), wider.end(), expected.begin()));
+        // Parts are held in memory, which may be bounded on a rank.
+        const load_options bounded = load_options().max_staging_bytes(rank_here == 0 ? 8 << 20 : ~std::uint64_t{0});
+        REQUIRE_VALUE(mpi::load(world, plan, mpi::how::striped, bounded));
+        REQUIRE(numbers == expected);
+    }
+    const mpi::shared_tensors shared = REQUIRE_VALUE(mpi::shared_load(world, model, {"checked", "plain", "raw"}));
+    for (const char* const name : {"checked", "plain", "raw"}) {
+        const span<const float> numbers = REQUIRE_VALUE(shared.view<float>(name));
+        REQUIRE(std::equal(numbers.begin(), numbers.end(), expected.begin(), expected.end()));
+    }
+    // Damage, which the digest of the blob finds on all ranks, and without it the decoder of one: heads of blocks are
+    // gone.
+    MPI_Barrier(world);
+    if (rank_here == 0) {
+        for (const char* const name : {"checked", "plain", "raw"}) {
+            const component_view data = REQUIRE_VALUE(model[name].data());
+            std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+            file.seekp(static_cast<std::streamoff>(data.offset() + data.stored_bytes() / 2));
+            const std::string damage(300000, '\0');
+            file.write(damage.data(), static_cast<std::streamsize>(damage.size()));
+        }
+    }
+    MPI_Barrier(world);
+    for (const char* const name : {"checked", "raw", "plain"}) {
+        std::vector<float> numbers(expected.size());
+        load_plan plan(model);
+        plan.add(name, numbers);
+        const result<mpi::load_report> loaded = mpi::load(world, plan, mpi::how::striped);
+        REQUIRE(!loaded);
+        tell_error(loaded.error());
+    }
+}
+
 /// The law of many ranks: metadata is read by one, in as many calls whatever the number of ranks, and each byte of a
 /// striped load is read by one and sent once to each other.
 void law(const std::string& folder) {
@@ -257,7 +342,7 @@ void law(const std::string& folder) {
     const auto size = static_cast<std::uint64_t>(ranks);
     REQUIRE(report.bytes_read_in_all == all);
     REQUIRE(report.bytes_read <= all / size + row && source->bytes == report.bytes_read);
-    REQUIRE(counted.calls <= 5 + 2 * size);               // one or two broadcasts of each owner
+    REQUIRE(counted.calls <= 6 + 2 * size);               // one or two broadcasts of each owner
     REQUIRE(counted.bytes <= (ranks > 1 ? all : 0) + 64); // what each rank sends and gets
     const counters striped = counted;
 
@@ -399,10 +484,6 @@ void share(const std::string& folder) {
 }
 
 // -- saving
-
-write_options fast() {
-    return write_options().sync(false);
-}
 
 /// This rank's part of a tensor of rising numbers.
 std::vector<float> rising_part(const shape& dimensions, const mpi::part& part) {
@@ -605,6 +686,7 @@ const std::map<std::string_view, void (*)(const std::string&)> commands = {
     {"write", write},
     {"load", load},
     {"law", law},
+    {"frames", frames},
     {"open_own", open_own},
     {"load_cut", load_cut},
     {"refuse", refuse},
