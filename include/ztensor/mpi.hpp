@@ -63,7 +63,7 @@ inline result<reader> open(MPI_Comm comm, std::shared_ptr<const byte_source> sou
                            const read_options& options = {}) {
     return detail::guard_memory([&]() -> result<reader> {
         ZTENSOR_TRY_ASSIGN(const detail::communicator ranks, detail::communicator::of(comm));
-        return detail::open_together(ranks, std::move(source), name, options);
+        return detail::open_together(ranks, source, name, options);
     });
 }
 
