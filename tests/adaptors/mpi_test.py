@@ -160,6 +160,7 @@ def test_save_and_reshard(mpi):
     for ranks in SIZES:
         folder = fresh(mpi.folder / "save")
         mpi.succeed(ranks, "save", folder)
+        mpi.succeed(ranks, "save_cube", folder)
     for savers, loaders in ((4, 2), (2, 4), (8, 1), (1, 8), (4, 3)):
         folder = fresh(mpi.folder / "save")
         mpi.succeed(savers, "save_rows", folder)
@@ -194,8 +195,9 @@ def test_old_file_survives(mpi):
         folder = fresh(mpi.folder / "old")
         mpi.succeed(1, "save_rows", folder)
         old = (folder / "saved.zt").read_bytes()
-        output = mpi.succeed(ranks, "save_full", folder)
-        assert_same(output, ranks, rf"^io_error: .*on rank {ranks - 1}: can't write the file.*: File too large")
+        for way in ("save_full_alone", "save_full_together"):
+            output = mpi.succeed(ranks, way, folder)
+            assert_same(output, ranks, rf"^io_error: .*on rank {ranks - 1}: can't write the file.*: File too large")
         assert [each.name for each in folder.iterdir()] == ["saved.zt"], list(folder.iterdir())
         assert (folder / "saved.zt").read_bytes() == old
         status, output = mpi.run(ranks, "save_killed", folder)

@@ -203,12 +203,15 @@ public:
     result<void> agree(const result<void>& mine) const {
         int failed = mine ? size_ : rank_;
         ZTENSOR_TRY(mpi_done(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce"));
-        if (failed == size_) {
-            return {};
-        }
-        error_record record = failed == rank_ ? error_record(mine.error(), rank_) : error_record();
-        ZTENSOR_TRY(mpi_done(MPI_Bcast(&record, sizeof record, MPI_BYTE, failed, comm_), "MPI_Bcast"));
-        return record.get();
+        return tell(failed, mine);
+    }
+    /// Collective. The same of a number that all ranks are to give: nothing where some give others.
+    result<optional<uint64_t>> agree_on(const result<uint64_t>& mine) const {
+        const uint64_t number = mine.value_or(0);
+        uint64_t least[3] = {static_cast<uint64_t>(mine ? size_ : rank_), number, ~number};
+        ZTENSOR_TRY(mpi_done(MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT64_T, MPI_MIN, comm_), "MPI_Allreduce"));
+        ZTENSOR_TRY(tell(static_cast<int>(least[0]), mine ? result<void>() : result<void>(mine.error())));
+        return least[1] == ~least[2] ? optional<uint64_t>(number) : std::nullopt;
     }
     /// Collective. The same of what a call gave.
     template <class T>
@@ -304,11 +307,11 @@ public:
             MPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_UINT64_T, MPI_SUM, comm_),
             "MPI_Allreduce");
     }
-    /// Collective. Whether all ranks give the same number.
-    result<bool> is_same(uint64_t mine) const {
-        uint64_t most[2] = {mine, ~mine};
-        ZTENSOR_TRY(mpi_done(MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, comm_), "MPI_Allreduce"));
-        return most[0] == ~most[1];
+    /// Collective. What each rank gives, of as many numbers, one rank's after the other's.
+    result<void> gather(const vector<uint64_t>& mine, vector<uint64_t>& all) const {
+        const int size = static_cast<int>(mine.size());
+        return mpi_done(MPI_Allgather(mine.data(), size, MPI_UINT64_T, all.data(), size, MPI_UINT64_T, comm_),
+                        "MPI_Allgather");
     }
 
     /// Sends to one rank, which receives as many bytes.
@@ -329,6 +332,15 @@ public:
     }
 
 private:
+    /// Collective. The error of the rank that failed, on every rank; nothing if that is behind the last one.
+    result<void> tell(int failed, const result<void>& mine) const {
+        if (failed == size_) {
+            return {};
+        }
+        error_record record = failed == rank_ ? error_record(mine.error(), rank_) : error_record();
+        ZTENSOR_TRY(mpi_done(MPI_Bcast(&record, sizeof record, MPI_BYTE, failed, comm_), "MPI_Bcast"));
+        return record.get();
+    }
     /// Frees what MPI made.
     static result<communicator> owning(MPI_Comm made) {
         ZTENSOR_TRY_ASSIGN(communicator all, of(made));

@@ -185,13 +185,11 @@ inline void clear_bools(const vector<load_request>& requests) noexcept {
 /// Collective. Whether all ranks ask for the same in the same order.
 inline result<bool> want_the_same(const communicator& ranks, const vector<load_request>& requests,
                                   const vector<optional<load_box>>& boxes) {
-    uint64_t key = 0;
-    ZTENSOR_TRY(ranks.agree(guard_rank([&]() -> result<void> {
+    ZTENSOR_TRY_ASSIGN(const optional<uint64_t> key, ranks.agree_on(guard_rank([&]() -> result<uint64_t> {
         const vector<byte> said = describe(requests, boxes);
-        key = uint64_t{said.size()} << 32 ^ crc32c_update(crc32c_start, said);
-        return {};
+        return uint64_t{said.size()} << 32 ^ crc32c_update(crc32c_start, said);
     })));
-    return ranks.is_same(key);
+    return key.has_value();
 }
 
 /// Whether parts of what is wanted can be sent on: each destination is one run of memory, of whole elements.
