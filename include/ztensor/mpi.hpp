@@ -323,8 +323,8 @@ public:
     /// Writes elements of this rank's part of a tensor, in row-major order; a rank may put several parts. Not
     /// collective: other ranks write meanwhile. Each element is put once, by one rank. Digests: CRC-32C is combined
     /// from the parts. SHA-256 can't be, nor XXH3, which all tensors of version 2 have: such a tensor is put as a whole
-    /// by one rank, or by collective_put(). Each run of bytes in the file is a call of the system, so that rows are
-    /// quick; for columns there is collective_put().
+    /// by one rank, or by collective_put(). Each run of bytes in the file is a call of the system: where runs are
+    /// short, as those of columns are, collective_put() makes fewer calls.
     ///
     /// Errors, before anything is written: object_not_found, type_mismatch, size_mismatch, out_of_bounds,
     /// invalid_argument (another number of ranges than dimensions; a part of a tensor that has to be put as a whole),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Builds programs/mpi_ranks.cpp, two examples and what the guide shows for one MPI library and runs them by 1, 2, 4 and 8 ranks: values, bytes that are read, and
-faults of one rank, after which all ranks must say the same and none may hang.
+"""Builds programs/mpi_ranks.cpp, two examples and what the guide shows for one MPI library and runs them by 1, 2, 4 and 8 ranks:
+values, bytes that are read, and faults of one rank, after which all ranks must say the same and none may hang.
 
 usage: mpi_test.py openmpi|mpich WORK_FOLDER COMPILER FLAG...
 
@@ -100,7 +100,8 @@ class Mpi:
     def run(self, ranks, *words, folder=None, hosts=None, **more):
         """Status and output of all ranks. A run that takes longer than the deadline has hung."""
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                           OMPI_MCA_mpi_yield_when_idle="1", MPIR_CVAR_POLLS_BEFORE_YIELD="1", **({} if hosts else {"HYDRA_LAUNCHER": "fork"}), **more)
+                           OMPI_MCA_mpi_yield_when_idle="1", MPIR_CVAR_POLLS_BEFORE_YIELD="1",
+                           **({} if hosts else {"HYDRA_LAUNCHER": "fork"}), **more)
         program = words[0] if words[0] in (*SOURCES, "guide") else "mpi_ranks"
         words = [str(self.folder / program), *(str(word) for word in words if word != program)]
         oversubscribed = ["--oversubscribe"] if self.name == "openmpi" else []
@@ -294,7 +295,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     mpi.build(compiler, flags)
     for test in (test_load, test_law, test_frames, test_refused, test_other_files, test_cut_while_loading,
-                 test_shared_memory, test_save_and_reshard, test_examples, test_two_hosts, test_guide, test_saving_refused, test_old_file_survives):
+                 test_shared_memory, test_save_and_reshard, test_examples, test_two_hosts, test_guide, test_saving_refused,
+                 test_old_file_survives):
         begin = time.monotonic()
         test(mpi)
         print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

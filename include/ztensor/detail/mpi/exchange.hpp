@@ -55,23 +55,26 @@ public:
 
     /// What a rank has of so many rows of `whole`, the first of which lies at `memory`.
     void add_rows(int rank, const load_box& whole, const load_box& part, uint64_t rows, byte* memory) {
-        row_part& added = row_parts_.emplace_back();
-        added.memory = memory;
-        added.element_bytes = whole.element_bytes;
-        added.part.rank = rank;
-        added.dimensions.push_back(rows);
-        added.part.begins.push_back(0);
-        added.part.ends.push_back(rows);
-        for (size_t i = 1; i < whole.begins.rank(); ++i) {
-            added.dimensions.push_back(whole.extent(i));
-            added.part.begins.push_back(part.begins[i] - whole.begins[i]);
-            added.part.ends.push_back(part.ends[i] - whole.begins[i]);
-        }
+        row_parts_.push_back(part_of(rank, whole, part, rows, memory));
     }
     /// The other side of it.
     void add_run(int rank, const byte* memory, uint64_t size) {
         run_parts_[rank].push_back({memory, static_cast<size_t>(size)});
     }
+    /// Both sides are this rank's: at once, and past MPI.
+    static void take_rows(const load_box& whole, const load_box& part, uint64_t rows, byte* memory, byte* run) {
+        copy_rows(part_of(0, whole, part, rows, memory), [&](byte* row, size_t size) {
+            std::memcpy(run, row, size);
+            run += size;
+        });
+    }
+    static void give_run(const load_box& whole, const load_box& part, uint64_t rows, byte* memory, const byte* run) {
+        copy_rows(part_of(0, whole, part, rows, memory), [&](byte* row, size_t size) {
+            std::memcpy(row, run, size);
+            run += size;
+        });
+    }
+
     /// Errors: limit_exceeded, out_of_memory.
     result<void> commit() {
         ZTENSOR_TRY(commit_rows());
@@ -81,7 +84,7 @@ public:
     /// Collective. What was added is gone then.
     result<void> run(bool gives_rows) {
         if (gives_rows) {
-            copy_rows(true);
+            for_each_packed([](byte* to, byte* row, size_t size) { std::memcpy(to, row, size); });
         }
         byte* const packed = packed_.writable_bytes().data();
         direction& out = gives_rows ? rows_ : runs_;
@@ -91,7 +94,7 @@ public:
                                            in.counts.data(), in.displacements.data(), in.types.data(), ranks_.get()),
                              "MPI_Alltoallw"));
         if (!gives_rows) {
-            copy_rows(false);
+            for_each_packed([](byte* from, byte* row, size_t size) { std::memcpy(row, from, size); });
         }
         row_parts_.clear();
         types_.clear();
@@ -111,17 +114,39 @@ private:
         vector<MPI_Datatype> types;
     };
 
-    /// Between rows and their packed parts.
-    void copy_rows(bool packs) {
+    static row_part part_of(int rank, const load_box& whole, const load_box& part, uint64_t rows, byte* memory) {
+        row_part made;
+        made.memory = memory;
+        made.element_bytes = whole.element_bytes;
+        made.part.rank = rank;
+        made.dimensions.push_back(rows);
+        made.part.begins.push_back(0);
+        made.part.ends.push_back(rows);
+        for (size_t i = 1; i < whole.begins.rank(); ++i) {
+            made.dimensions.push_back(whole.extent(i));
+            made.part.begins.push_back(part.begins[i] - whole.begins[i]);
+            made.part.ends.push_back(part.ends[i] - whole.begins[i]);
+        }
+        return made;
+    }
+    /// Calls `copy(row, size)` for the runs of the part.
+    template <class Copy>
+    static void copy_rows(const row_part& of, const Copy& copy) {
+        const auto take = [&](uint64_t first, uint64_t size) -> result<void> {
+            copy(of.memory + first, static_cast<size_t>(size));
+            return {};
+        };
+        static_cast<void>(for_each_run(of.dimensions, of.part, of.element_bytes, take));
+    }
+    /// Calls `copy(packed, row, size)` for all of them.
+    template <class Copy>
+    void for_each_packed(const Copy& copy) {
         byte* packed = packed_.writable_bytes().data();
         for (const row_part& each : row_parts_) {
-            const auto copy = [&](uint64_t first, uint64_t size) -> result<void> {
-                byte* const row = each.memory + first;
-                std::memcpy(packs ? packed : row, packs ? row : packed, static_cast<size_t>(size));
+            copy_rows(each, [&](byte* row, size_t size) {
+                copy(packed, row, size);
                 packed += size;
-                return {};
-            };
-            static_cast<void>(for_each_run(each.dimensions, each.part, each.element_bytes, copy));
+            });
         }
     }
 
@@ -379,16 +404,25 @@ private:
                 if (first >= last) {
                     continue;
                 }
-                if (owner == ranks_.rank()) {
-                    const uint64_t row = wanted.box.begins.empty() ? 0 : first - rows->read_first;
-                    byte* const place = staging_.writable_bytes().data() + row * rows->of->whole.row_bytes();
-                    parts_.add_rows(wanted.rank, rows->of->whole, wanted.box, last - first, place);
+                const bool has_rows = owner == ranks_.rank();
+                const bool is_wanted = wanted.rank == ranks_.rank();
+                if (!has_rows && !is_wanted) {
+                    continue;
                 }
-                if (wanted.rank == ranks_.rank()) {
-                    const uint64_t row = wanted.box.begins.empty() ? 0 : first - wanted.box.begins[0];
-                    const byte* const place =
-                        requests_[wanted.request].destination.bytes.data() + row * wanted.box.row_bytes();
-                    parts_.add_run(owner, place, (last - first) * wanted.box.row_bytes());
+                const load_box& whole = rows->of->whole;
+                const bool is_scalar = wanted.box.begins.empty();
+                const uint64_t row = is_scalar || !has_rows ? 0 : first - rows->read_first;
+                const uint64_t own_row = is_scalar || !is_wanted ? 0 : first - wanted.box.begins[0];
+                byte* const memory = has_rows ? staging_.writable_bytes().data() + row * whole.row_bytes() : nullptr;
+                byte* const run =
+                    is_wanted ? requests_[wanted.request].destination.bytes.data() + own_row * wanted.box.row_bytes()
+                              : nullptr;
+                if (has_rows && is_wanted) {
+                    row_exchange::take_rows(whole, wanted.box, last - first, memory, run);
+                } else if (has_rows) {
+                    parts_.add_rows(wanted.rank, whole, wanted.box, last - first, memory);
+                } else {
+                    parts_.add_run(owner, run, (last - first) * wanted.box.row_bytes());
                 }
             }
         }
@@ -476,13 +510,20 @@ private:
                 if (first >= last || part.bytes() == 0) {
                     continue;
                 }
-                if (share.owner == ranks_.rank()) {
-                    byte* const place = staging_.writable_bytes().data() + (first - begin) * whole_.row_bytes();
-                    exchange_.add_rows(rank, whole_, part, last - first, place);
+                const bool gets_rows = share.owner == ranks_.rank();
+                byte* const memory =
+                    gets_rows ? staging_.writable_bytes().data() + (first - begin) * whole_.row_bytes() : nullptr;
+                if (gets_rows && rank != ranks_.rank()) {
+                    exchange_.add_rows(rank, whole_, part, last - first, memory);
                 }
-                if (rank == ranks_.rank()) {
-                    const byte* const place = mine_.data() + (first - begin_here) * part.row_bytes();
-                    exchange_.add_run(share.owner, place, (last - first) * part.row_bytes());
+                if (rank != ranks_.rank()) {
+                    continue;
+                }
+                const byte* const run = mine_.data() + (first - begin_here) * part.row_bytes();
+                if (gets_rows) {
+                    row_exchange::give_run(whole_, part, last - first, memory, run);
+                } else {
+                    exchange_.add_run(share.owner, run, (last - first) * part.row_bytes());
                 }
             }
         }
