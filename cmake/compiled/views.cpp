@@ -12,6 +12,7 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/sparse.hpp>
 ZTENSOR_EXPORT_END
 
+#include <ztensor/detail/read/blob_part_definitions.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>

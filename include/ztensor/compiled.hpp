@@ -17,6 +17,7 @@
 #include <ztensor/detail/import/import_definitions.hpp>
 #include <ztensor/detail/import/safetensors_definitions.hpp>
 #include <ztensor/detail/os/resources_definitions.hpp>
+#include <ztensor/detail/read/blob_part_definitions.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/lint_definitions.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>

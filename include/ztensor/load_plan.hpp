@@ -17,6 +17,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -211,6 +213,53 @@ struct load_plan_access {
     }
 };
 
+/// How the blob of a tensor can be shared out by ranges of its stored bytes.
+struct blob_layout {
+    std::uint64_t stored_bytes;
+    std::uint64_t decoded_bytes;
+    std::size_t element_bytes; ///< of an element, or a block, when it is decoded
+    std::size_t made_bytes;    ///< of the same in the destination
+};
+
+struct blob_part_state;
+
+/// A range of the stored bytes of a tensor, of zstd frames or raw with a digest, of which other processes have the
+/// rest. Frames begin where only those before them tell: so the parts of a blob are joined in their order, and each
+/// leaves to the next what it has of a frame, or of an element.
+class blob_part {
+public:
+    /// Nothing for what can't be shared out so: a tensor that is small, seekable, or wanted in part or in rows that lie
+    /// apart, and one with a digest that is not CRC-32C; nor for one that is raw and has none. Errors: as
+    /// load_plan::check() has them.
+    static result<std::optional<blob_layout>> find_layout(const reader& from, const load_request& wanted);
+
+    /// Stored bytes [begin, end), with memory for them. Borrows the reader and the request.
+    static result<blob_part> make(const reader& from, const load_request& wanted, std::uint64_t begin,
+                                  std::uint64_t end);
+    blob_part(blob_part&&) noexcept;
+    ~blob_part();
+
+    result<void> read(const load_options& options);
+    /// What the bytes that were read add to the CRC-32C of the blob: those of all parts are combined by xor.
+    [[nodiscard]] std::uint32_t crc32c() const noexcept;
+    /// Finds the frames that end here. `carried` is what the part before left of the blob, which has `decoded_before`
+    /// bytes of the tensor before it.
+    result<void> join(span<const std::byte> carried, std::uint64_t decoded_before);
+    /// After join(): what it leaves to the next part.
+    [[nodiscard]] span<const std::byte> left_over() const noexcept;
+    /// How many bytes of the tensor are decoded before what is left over.
+    [[nodiscard]] std::uint64_t decoded_end() const noexcept;
+    /// Decodes the frames into their places of the destination.
+    result<void> decode(const load_options& options) const;
+    /// Where the caller wants digests verified: errc::digest_mismatch unless the blob's is that of the sum.
+    static result<void> check_crc32c(const reader& from, const load_request& wanted, std::uint32_t sum);
+
+private:
+    explicit blob_part(std::unique_ptr<blob_part_state> state) noexcept;
+
+    std::unique_ptr<blob_part_state> state_;
+};
+
 } // namespace detail
 
 /// A tensor in memory of its own.
@@ -228,6 +277,7 @@ result<std::vector<loaded_tensor>> read_all(const reader&& from, const load_opti
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/read/blob_part_definitions.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>
 #endif
 

@@ -11,6 +11,7 @@
 #include <ztensor/detail/mpi/load.hpp>
 #include <ztensor/detail/mpi/open.hpp>
 #include <ztensor/detail/mpi/shared_file.hpp>
+#include <ztensor/detail/mpi/striped.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/io.hpp>
@@ -62,7 +63,7 @@ inline result<reader> open(MPI_Comm comm, std::shared_ptr<const byte_source> sou
                            const read_options& options = {}) {
     return detail::guard_memory([&]() -> result<reader> {
         ZTENSOR_TRY_ASSIGN(const detail::communicator ranks, detail::communicator::of(comm));
-        return detail::open_together(ranks, std::move(source), name, options);
+        return detail::open_together(ranks, source, name, options);
     });
 }
 
@@ -118,8 +119,11 @@ enum class how : std::uint8_t {
     /// Each rank what it wants. Bytes that several ranks want are read by each.
     independent,
     /// All ranks want the same: each reads about as many bytes of it as the others, in one run, and broadcasts them, so
-    /// that each byte is read once. A tensor that is compressed, or whose digest is checked, is read and decoded by one
-    /// rank. Errors: also invalid_argument if they do not want the same.
+    /// that each byte is read once. A large tensor that is zstd, or has a CRC-32C, is cut at stored bytes: each of its
+    /// ranks decodes the frames that end in its range, which it holds in memory until then; the sums of the ranges are
+    /// combined, and every rank compares the result with the digest. A tensor with another digest (of version 2 all)
+    /// or of which a blob is one frame is decoded by one rank; so are all that are compressed or have digests, if a
+    /// rank sets load_options::max_staging_bytes(). Errors: also invalid_argument if they do not want the same.
     striped,
     /// Ranks want different parts, such as columns: each reads whole rows of what any of them wants, in one run, and
     /// sends every other its part of them, 16 MiB at a time, so that each byte is read once. Errors: also
@@ -260,7 +264,8 @@ inline result<shared_tensors> shared_load(MPI_Comm comm, const reader& from,
 /// remove_abandoned() sweeps away. Move-only. The communicator is used until finish(). Belongs to one thread of each
 /// rank.
 ///
-/// create(), plan() and finish() are collective. When one of them has failed, every later call is errc::writer_closed.
+/// create(), plan(), collective_put() and finish() are collective. When one of them but collective_put() has failed,
+/// every later call is errc::writer_closed.
 class writer {
 public:
     /// Starts a file of any version, which finish() will put at `path`. Rank 0's options count. A process that is to
@@ -317,7 +322,9 @@ public:
 
     /// Writes elements of this rank's part of a tensor, in row-major order; a rank may put several parts. Not
     /// collective: other ranks write meanwhile. Each element is put once, by one rank. Digests: CRC-32C is combined
-    /// from the parts; a tensor with SHA-256, or XXH3 as all have in version 2, is put as a whole by one rank.
+    /// from the parts. SHA-256 can't be, nor XXH3, which all tensors of version 2 have: such a tensor is put as a whole
+    /// by one rank, or by collective_put(). Each run of bytes in the file is a call of the system: where runs are
+    /// short, as those of columns are, collective_put() makes fewer calls.
     ///
     /// Errors, before anything is written: object_not_found, type_mismatch, size_mismatch, out_of_bounds,
     /// invalid_argument (another number of ranges than dimensions; a part of a tensor that has to be put as a whole),
@@ -335,6 +342,20 @@ public:
         const detail::typed_bytes given = detail::typed_bytes_of(elements);
         return with_file(
             [&](detail::shared_file& file) { return file.put(name, std::nullopt, given, width_bytes(given.storage)); });
+    }
+
+    /// The same of a tensor whose parts on all ranks are all of it: collective. Ranks exchange parts, and each writes
+    /// some rows as a whole, so that columns are written in pieces as large as rows are; a rank that has none gives an
+    /// empty part. Any digest will do: a tensor with another than CRC-32C is written by one rank, a different one for
+    /// each. Holds 4 MiB, or a row where that is more. Errors, the same on all ranks and before anything is written: as
+    /// put(); blob_overlap, size_mismatch (elements that two ranks have, or none); invalid_argument if ranks name
+    /// different tensors; limit_exceeded for rows of more than 1 GiB. Else io_error, after which finish() fails.
+    template <class Elements>
+    result<void> collective_put(std::string_view name, const slice& where, const Elements& elements) {
+        const detail::typed_bytes given = detail::typed_bytes_of(elements);
+        return with_file([&](detail::shared_file& file) {
+            return file.collective_put(name, std::optional<slice>(where), given, width_bytes(given.storage));
+        });
     }
 
     /// Every rank's elements reach the disk, as write_options::sync() says; then rank 0 checks that all of every tensor

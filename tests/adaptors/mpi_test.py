@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Builds programs/mpi_ranks.cpp and two examples for one MPI library and runs them by 1, 2, 4 and 8 ranks: values, bytes that are read, and
-faults of one rank, after which all ranks must say the same and none may hang.
+"""Builds programs/mpi_ranks.cpp, two examples and what the guide shows for one MPI library and runs them by 1, 2, 4 and 8 ranks:
+values, bytes that are read, and faults of one rank, after which all ranks must say the same and none may hang.
 
 usage: mpi_test.py openmpi|mpich WORK_FOLDER COMPILER FLAG...
 
@@ -10,6 +10,7 @@ Status 77 with a line "SKIPPED: why" where that library is not installed.
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,9 +19,59 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = {"mpi_ranks": PROJECT / "tests/adaptors/programs/mpi_ranks.cpp",
            "parallel_save": PROJECT / "examples/parallel_save.cpp", "parallel_load": PROJECT / "examples/parallel_load.cpp"}
+GUIDE = PROJECT / "examples/guide/many_processes.md"
 SIZES = (1, 2, 4, 8)
 DEADLINE_SECONDS = 120
 WARNINGS = "-O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror".split()
+
+
+class TwoHosts:
+    """Two network namespaces with a wire between them and names of their own, which MPI takes for two hosts. Needs root's rights."""
+
+    def __init__(self, folder):
+        self.names = [f"zt{os.getpid()}{letter}" for letter in "ab"]
+        self.addresses = ["10.9.0.1", "10.9.0.2"]
+        self.agent = folder / "agent.sh"
+
+    def __enter__(self):
+        a, b = self.names
+        commands = [f"netns add {a}", f"netns add {b}", f"link add {a} netns {a} type veth peer name {b} netns {b}"]
+        for name, address in zip(self.names, self.addresses):
+            commands += [f"-n {name} addr add {address}/24 dev {name}", f"-n {name} link set {name} up", f"-n {name} link set lo up"]
+        try:
+            for command in commands:
+                subprocess.run(["ip", *command.split()], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            subprocess.run(self.on(a, "true"), check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        except (OSError, subprocess.CalledProcessError):
+            self.__exit__()
+            return None
+        self.agent.write_text(f"""#!/bin/sh
+# As ssh does: HOST COMMAND...
+while case $1 in -*) true ;; *) false ;; esac; do shift; done
+case $1 in {a} | {self.addresses[0]}) host={a} ;; *) host={b} ;; esac
+shift
+exec ip netns exec $host unshare -u sh -c "hostname $host; $*"
+""", encoding="utf-8")
+        self.agent.chmod(0o755)
+        return self
+
+    def __exit__(self, *_):
+        for name in self.names:
+            if shutil.which("ip") is not None:
+                subprocess.run(["ip", "netns", "del", name], check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    @staticmethod
+    def on(name, command):
+        return ["ip", "netns", "exec", name, "unshare", "-u", "sh", "-c", f"hostname {name}; exec {command}"]
+
+    def started(self, mpi, ranks, words):
+        """The command that starts half of the ranks on each host."""
+        hosts = ",".join(f"{each}:{ranks // 2}" for each in (self.names if mpi.name == "openmpi" else self.addresses))
+        options = [f"--mca plm rsh --mca plm_rsh_agent {self.agent} --mca pml ob1 --mca btl self,vader,tcp --oversubscribe -H",
+                   "--mca btl_tcp_if_include 10.9.0.0/24 --mca oob_tcp_if_include 10.9.0.0/24"] if mpi.name == "openmpi" else \
+            [f"-launcher ssh -launcher-exec {self.agent} -localhost {self.addresses[0]} -hosts", ""]
+        return self.on(self.names[0], shlex.join([mpi.starter, *options[0].split(), hosts, *options[1].split(), "-np", str(ranks)])
+                       + " " + shlex.join(words))
 
 
 class Mpi:
@@ -40,19 +91,23 @@ class Mpi:
         return [re.sub(r"^-I", "-isystem", word) for word in words]
 
     def build(self, compiler, flags):
-        for name, source in SOURCES.items():
+        subprocess.run([sys.executable, "-B", str(PROJECT / "tests/structure/readme_blocks.py"), "--mpi",
+                        str(self.folder / "guide.cpp"), str(GUIDE)], check=True)
+        for name, source in {**SOURCES, "guide": self.folder / "guide.cpp"}.items():
             subprocess.run([compiler, *WARNINGS, str(source), "-o", str(self.folder / name), *flags, *self.flags()],
                            check=True)
 
-    def run(self, ranks, *words):
+    def run(self, ranks, *words, folder=None, hosts=None, **more):
         """Status and output of all ranks. A run that takes longer than the deadline has hung."""
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                           OMPI_MCA_mpi_yield_when_idle="1", MPIR_CVAR_POLLS_BEFORE_YIELD="1", HYDRA_LAUNCHER="fork")
-        program = "mpi_ranks" if words[0] not in SOURCES else words[0]
-        words = [str(word) for word in words if word != program]
+                           OMPI_MCA_mpi_yield_when_idle="1", MPIR_CVAR_POLLS_BEFORE_YIELD="1",
+                           **({} if hosts else {"HYDRA_LAUNCHER": "fork"}), **more)
+        program = words[0] if words[0] in (*SOURCES, "guide") else "mpi_ranks"
+        words = [str(self.folder / program), *(str(word) for word in words if word != program)]
         oversubscribed = ["--oversubscribe"] if self.name == "openmpi" else []
-        with subprocess.Popen([self.starter, *oversubscribed, "-np", str(ranks), str(self.folder / program), *words],
-                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        command = hosts.started(self, ranks, words) if hosts else [self.starter, *oversubscribed, "-np", str(ranks), *words]
+        with subprocess.Popen(command,
+                              env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               universal_newlines=True, start_new_session=True) as started:
             try:
                 output, _ = started.communicate(timeout=DEADLINE_SECONDS)
@@ -61,8 +116,8 @@ class Mpi:
                 raise AssertionError(f"{words} by {ranks} ranks hung")
         return started.returncode, output
 
-    def succeed(self, ranks, *words):
-        status, output = self.run(ranks, *words)
+    def succeed(self, ranks, *words, **how):
+        status, output = self.run(ranks, *words, **how)
         assert status == 0, f"{words} by {ranks} ranks: status {status}\n{output}"
         return output
 
@@ -110,6 +165,13 @@ def test_law(mpi):
         print(mpi.succeed(ranks, "law", fresh(mpi.folder / "law")).strip(), flush=True)
 
 
+def test_frames(mpi):
+    """Large zstd tensors are decoded by all ranks; damage is the same error on all of them."""
+    for ranks in SIZES:
+        output = mpi.succeed(ranks, "frames", fresh(mpi.folder / "frames"))
+        assert_same(output, ranks, r"^digest_mismatch: .*checked", r"^digest_mismatch: .*raw", r"^decode_failed: .*plain")
+
+
 def test_refused(mpi):
     for ranks in (1, 4):
         output = mpi.succeed(ranks, "refuse", fresh(mpi.folder / "refuse"))
@@ -153,6 +215,7 @@ def test_save_and_reshard(mpi):
     for ranks in SIZES:
         folder = fresh(mpi.folder / "save")
         mpi.succeed(ranks, "save", folder)
+        mpi.succeed(ranks, "save_cube", folder)
     for savers, loaders in ((4, 2), (2, 4), (8, 1), (1, 8), (4, 3)):
         folder = fresh(mpi.folder / "save")
         mpi.succeed(savers, "save_rows", folder)
@@ -168,6 +231,29 @@ def test_examples(mpi):
         output = mpi.succeed(loaders, "parallel_load", folder / "checkpoint.zt", 4)
         read = int(re.search(r"(\d+) bytes read by all", output).group(1))
         assert read == wanted, output
+
+
+def test_two_hosts(mpi):
+    """Each host has one copy of what its ranks share, and what is loaded and saved by the ranks of both is right."""
+    if mpi.name == "mpich":  # which can take every other rank for one of another host
+        assert "hosts: 2" in mpi.succeed(4, "share", fresh(mpi.folder / "hosts"), MPIR_CVAR_ODD_EVEN_CLIQUES="1")
+    with TwoHosts(mpi.folder) as hosts:
+        if hosts is None:
+            print("no network namespaces, which need root's rights: no two hosts", flush=True)
+            return
+        assert "hosts: 2" in mpi.succeed(4, "share", fresh(mpi.folder / "hosts"), hosts=hosts)
+        for command in ("load", "frames", "save", "save_cube"):
+            mpi.succeed(4, command, fresh(mpi.folder / "hosts"), hosts=hosts)
+
+
+def test_guide(mpi):
+    """What the guide shows: any number of ranks loads what any other number saved by it."""
+    folder = fresh(mpi.folder / "guide_files")
+    mpi.succeed(1, "write_guide", folder)
+    for ranks in (4, 1):
+        mpi.succeed(ranks, "guide", folder=folder)
+        assert (folder / "checkpoint.zt").stat().st_size > 4096 * 1024 * 4
+        (folder / "checkpoint.zt").replace(folder / "model.zt")
 
 
 def test_saving_refused(mpi):
@@ -187,8 +273,9 @@ def test_old_file_survives(mpi):
         folder = fresh(mpi.folder / "old")
         mpi.succeed(1, "save_rows", folder)
         old = (folder / "saved.zt").read_bytes()
-        output = mpi.succeed(ranks, "save_full", folder)
-        assert_same(output, ranks, rf"^io_error: .*on rank {ranks - 1}: can't write the file.*: File too large")
+        for way in ("save_full_alone", "save_full_together"):
+            output = mpi.succeed(ranks, way, folder)
+            assert_same(output, ranks, rf"^io_error: .*on rank {ranks - 1}: can't write the file.*: File too large")
         assert [each.name for each in folder.iterdir()] == ["saved.zt"], list(folder.iterdir())
         assert (folder / "saved.zt").read_bytes() == old
         status, output = mpi.run(ranks, "save_killed", folder)
@@ -207,8 +294,9 @@ def main():
         return 77
     folder.mkdir(parents=True, exist_ok=True)
     mpi.build(compiler, flags)
-    for test in (test_load, test_law, test_refused, test_other_files, test_cut_while_loading,
-                 test_shared_memory, test_save_and_reshard, test_examples, test_saving_refused, test_old_file_survives):
+    for test in (test_load, test_law, test_frames, test_refused, test_other_files, test_cut_while_loading,
+                 test_shared_memory, test_save_and_reshard, test_examples, test_two_hosts, test_guide, test_saving_refused,
+                 test_old_file_survives):
         begin = time.monotonic()
         test(mpi)
         print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

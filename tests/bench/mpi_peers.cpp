@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -59,7 +60,8 @@ double seconds_of(int rounds, const std::function<void()>& work) {
 
 // -- zTensor
 
-void save_zt(const std::string& path, std::size_t dimension, const std::vector<std::vector<float>>& parts) {
+void save_zt(const std::string& path, std::size_t dimension, bool is_collective,
+             const std::vector<std::vector<float>>& parts) {
     mpi::writer out = mpi::writer::create(MPI_COMM_WORLD, path, write_options().sync(false)).value();
     for (int i = 0; i < tensors; ++i) {
         out.define<float>(name_of(i), {row_count, columns}).value();
@@ -67,7 +69,8 @@ void save_zt(const std::string& path, std::size_t dimension, const std::vector<s
     out.plan().value();
     const mpi::part mine = mpi::slice_of({row_count, columns}, rank_here, ranks, dimension);
     for (int i = 0; i < tensors; ++i) {
-        out.put(name_of(i), mine, parts[static_cast<std::size_t>(i)]).value();
+        const std::vector<float>& part = parts[static_cast<std::size_t>(i)];
+        is_collective ? out.collective_put(name_of(i), mine, part).value() : out.put(name_of(i), mine, part).value();
     }
     out.finish().value();
 }
@@ -163,6 +166,7 @@ std::vector<std::vector<float>> filled(std::uint64_t count) {
 
 void compare_loads(const std::string& zt, const std::string& h5, int rounds) {
     const reader model = mpi::open(MPI_COMM_WORLD, zt).value();
+    const reader stable = mpi::open(MPI_COMM_WORLD, zt, read_options().stable_file()).value();
     hdf5_file file(h5, false);
     {
         std::vector<std::vector<float>> whole = filled(row_count * columns);
@@ -181,6 +185,18 @@ void compare_loads(const std::string& zt, const std::string& h5, int rounds) {
         print("load all", "shared_load",
               seconds_of(rounds, [&] { mpi::shared_load(MPI_COMM_WORLD, model, views).value(); }), theirs);
         print("load all", "automatic", seconds_of(rounds, [&] { load_zt(model, mpi::how::automatic, whole); }), theirs);
+        print("load all", "automatic, stable_file",
+              seconds_of(rounds, [&] { load_zt(stable, mpi::how::automatic, whole); }), theirs);
+        // What each rank does at least: a copy of as much in memory.
+        const std::vector<std::vector<float>> from = whole;
+        print("copy all", "memcpy",
+              seconds_of(rounds,
+                         [&] {
+                             for (std::size_t i = 0; i < from.size(); ++i) {
+                                 std::memcpy(whole[i].data(), from[i].data(), from[i].size() * sizeof(float));
+                             }
+                         }),
+              theirs);
     }
     const mpi::part mine = mpi::slice_of({row_count, columns}, rank_here, ranks, 1);
     std::vector<std::vector<float>> parts = filled(*mine.shape().element_count());
@@ -193,6 +209,8 @@ void compare_loads(const std::string& zt, const std::string& h5, int rounds) {
           seconds_of(rounds, [&] { load_zt_slices(model, mpi::how::collective, 1, parts); }), together);
     print("load columns", "automatic",
           seconds_of(rounds, [&] { load_zt_slices(model, mpi::how::automatic, 1, parts); }), theirs);
+    print("load columns", "automatic, stable_file",
+          seconds_of(rounds, [&] { load_zt_slices(stable, mpi::how::automatic, 1, parts); }), theirs);
 }
 
 } // namespace
@@ -211,14 +229,17 @@ int main(int argument_count, char** arguments) {
     for (const std::size_t dimension : {std::size_t{1}, std::size_t{0}}) { // rows last: what is loaded below
         const mpi::part mine = mpi::slice_of({row_count, columns}, rank_here, ranks, dimension);
         std::vector<std::vector<float>> parts = filled(*mine.shape().element_count());
-        const double saved = seconds_of(rounds, [&] { save_zt(zt, dimension, parts); });
         const auto by_hdf5 = [&](bool is_collective) {
             return seconds_of(rounds, [&] {
                 hdf5_file file(h5, true);
                 move_hdf5(file, true, false, is_collective, dimension, parts);
             });
         };
-        print(dimension == 0 ? "save rows" : "save columns", "put", saved, std::min(by_hdf5(true), by_hdf5(false)));
+        const double theirs = std::min(by_hdf5(true), by_hdf5(false));
+        for (const bool is_collective : {false, true}) {
+            print(dimension == 0 ? "save rows" : "save columns", is_collective ? "collective_put" : "put",
+                  seconds_of(rounds, [&] { save_zt(zt, dimension, is_collective, parts); }), theirs);
+        }
     }
 
     print("open", "open", seconds_of(rounds, [&] { mpi::open(MPI_COMM_WORLD, zt).value(); }),

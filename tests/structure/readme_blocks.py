@@ -2,10 +2,12 @@
 """Writes every ```cpp block of Markdown files as a program and prints what to run.
 
 usage: readme_blocks.py OUTPUT_FOLDER FILE.md...
+       readme_blocks.py --mpi OUTPUT.cpp FILE.md
 
 A block with a main function is a program of its own, NAME, which is the file's name and the line. The others are fragments,
 which have the whole library and some standard headers to begin with: each is a function of the program FRAGMENTS, printed
 as FRAGMENTS/NAME, where NAME is the argument that runs it. `<!-- continue -->` above a block appends it to the block before.
+Fragments with MPI are left to tests/adaptors/mpi_test.py: the second form writes those of a file as one program.
 """
 
 import pathlib
@@ -58,6 +60,17 @@ def has_main(block):
     return HAS_MAIN.search("\n".join(line for _, line in block))
 
 
+def has_mpi(block):
+    return any("mpi::" in line for _, line in block)
+
+
+def mpi_program(block, path):
+    """A program of one fragment, for which `rank` and `size` are those of this process."""
+    return (f"#include <ztensor/mpi.hpp>\n{PRELUDE}int main(int count, char** arguments) {{\n    MPI_Init(&count, &arguments);\n"
+            "    int rank = 0, size = 1;\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &size);\n"
+            f"    {{\n{numbered(block, path)}    }}\n    MPI_Finalize();\n}}\n")
+
+
 def fragments_program(fragments):
     """One function of each fragment, all includes before them; `fragments` are triples of name, block and file."""
     includes, functions, calls = [], [], []
@@ -77,12 +90,18 @@ def write_if_changed(path, text):
 
 
 def main():
+    if sys.argv[1] == "--mpi":
+        page = pathlib.Path(sys.argv[3])
+        block, = filter(has_mpi, find_blocks(page.name, page.read_text(encoding="utf-8").splitlines()))
+        return write_if_changed(pathlib.Path(sys.argv[2]), mpi_program(block, page.as_posix()))
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     names, fragments = [], []
     for path in map(pathlib.Path, sys.argv[2:]):
         for block in find_blocks(path.name, path.read_text(encoding="utf-8").splitlines()):
             name = f"{path.stem.lower()}_{block[0][0]}"
+            if has_mpi(block):
+                continue
             if has_main(block):
                 write_if_changed(folder / f"{name}.cpp", numbered(block, path.as_posix()))
                 names.append(name)
@@ -91,6 +110,7 @@ def main():
     if fragments:
         write_if_changed(folder / "fragments.cpp", fragments_program(fragments))
     print(" ".join(names + [f"fragments/{name}" for name, _, _ in fragments]))
+    return None
 
 
 main()

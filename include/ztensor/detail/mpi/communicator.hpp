@@ -16,6 +16,7 @@
 #include <array>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -175,6 +176,23 @@ public:
         return made;
     }
 
+    /// Collective. The ranks of this rank's host, which share its memory. The communicator is freed with the last copy,
+    /// and its errors are returned.
+    ZTENSOR_COLD result<communicator> of_host() const {
+        MPI_Comm made = MPI_COMM_NULL;
+        ZTENSOR_TRY(mpi_done(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &made),
+                             "MPI_Comm_split_type"));
+        ZTENSOR_TRY_ASSIGN(communicator host, owning(made));
+        ZTENSOR_TRY(mpi_done(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+        return host;
+    }
+    /// Collective. The same ranks, whose messages to each other no call of the program can receive.
+    ZTENSOR_COLD result<communicator> duplicate() const {
+        MPI_Comm made = MPI_COMM_NULL;
+        ZTENSOR_TRY(mpi_done(MPI_Comm_dup(comm_, &made), "MPI_Comm_dup"));
+        return owning(made);
+    }
+
     [[nodiscard]] MPI_Comm get() const noexcept { return comm_; }
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return size_; }
@@ -185,12 +203,15 @@ public:
     result<void> agree(const result<void>& mine) const {
         int failed = mine ? size_ : rank_;
         ZTENSOR_TRY(mpi_done(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce"));
-        if (failed == size_) {
-            return {};
-        }
-        error_record record = failed == rank_ ? error_record(mine.error(), rank_) : error_record();
-        ZTENSOR_TRY(mpi_done(MPI_Bcast(&record, sizeof record, MPI_BYTE, failed, comm_), "MPI_Bcast"));
-        return record.get();
+        return tell(failed, mine);
+    }
+    /// Collective. The same of a number that all ranks are to give: nothing where some give others.
+    result<optional<uint64_t>> agree_on(const result<uint64_t>& mine) const {
+        const uint64_t number = mine.value_or(0);
+        uint64_t least[3] = {static_cast<uint64_t>(mine ? size_ : rank_), number, ~number};
+        ZTENSOR_TRY(mpi_done(MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT64_T, MPI_MIN, comm_), "MPI_Allreduce"));
+        ZTENSOR_TRY(tell(static_cast<int>(least[0]), mine ? result<void>() : result<void>(mine.error())));
+        return least[1] == ~least[2] ? optional<uint64_t>(number) : std::nullopt;
     }
     /// Collective. The same of what a call gave.
     template <class T>
@@ -280,14 +301,58 @@ public:
         ZTENSOR_TRY(mpi_done(MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_UINT64_T, MPI_SUM, comm_), "MPI_Allreduce"));
         return mine;
     }
-    /// Collective. Whether all ranks give the same number.
-    result<bool> is_same(uint64_t mine) const {
-        uint64_t most[2] = {mine, ~mine};
-        ZTENSOR_TRY(mpi_done(MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, comm_), "MPI_Allreduce"));
-        return most[0] == ~most[1];
+    /// Collective. The same of as many numbers on every rank.
+    result<void> sum(vector<uint64_t>& numbers) const {
+        return mpi_done(
+            MPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_UINT64_T, MPI_SUM, comm_),
+            "MPI_Allreduce");
+    }
+    /// Collective. What each rank gives, of as many numbers, one rank's after the other's.
+    result<void> gather(const vector<uint64_t>& mine, vector<uint64_t>& all) const {
+        const int size = static_cast<int>(mine.size());
+        return mpi_done(MPI_Allgather(mine.data(), size, MPI_UINT64_T, all.data(), size, MPI_UINT64_T, comm_),
+                        "MPI_Allgather");
+    }
+
+    /// Sends to one rank, which receives as many bytes.
+    result<void> send(bytes_view bytes, int to) const {
+        for (; !bytes.empty(); bytes = bytes.subspan((std::min)(bytes.size(), most_message_bytes))) {
+            const auto size = static_cast<int>((std::min)(bytes.size(), most_message_bytes));
+            ZTENSOR_TRY(mpi_done(MPI_Send(bytes.data(), size, MPI_BYTE, to, 0, comm_), "MPI_Send"));
+        }
+        return {};
+    }
+    result<void> receive(span<byte> bytes, int from) const {
+        for (; !bytes.empty(); bytes = bytes.subspan((std::min)(bytes.size(), most_message_bytes))) {
+            const auto size = static_cast<int>((std::min)(bytes.size(), most_message_bytes));
+            ZTENSOR_TRY(
+                mpi_done(MPI_Recv(bytes.data(), size, MPI_BYTE, from, 0, comm_, MPI_STATUS_IGNORE), "MPI_Recv"));
+        }
+        return {};
     }
 
 private:
+    /// Collective. The error of the rank that failed, on every rank; nothing if that is behind the last one.
+    result<void> tell(int failed, const result<void>& mine) const {
+        if (failed == size_) {
+            return {};
+        }
+        error_record record = failed == rank_ ? error_record(mine.error(), rank_) : error_record();
+        ZTENSOR_TRY(mpi_done(MPI_Bcast(&record, sizeof record, MPI_BYTE, failed, comm_), "MPI_Bcast"));
+        return record.get();
+    }
+    /// Frees what MPI made.
+    static result<communicator> owning(MPI_Comm made) {
+        ZTENSOR_TRY_ASSIGN(communicator all, of(made));
+        all.owned_ = std::shared_ptr<MPI_Comm>(new MPI_Comm(made), [](MPI_Comm* comm) {
+            int is_finalized = 1;
+            if (MPI_Finalized(&is_finalized) == MPI_SUCCESS && is_finalized == 0) {
+                MPI_Comm_free(comm);
+            }
+            delete comm;
+        });
+        return all;
+    }
     [[nodiscard]] ZTENSOR_COLD static error too_much(uint64_t bytes) {
         return fail(errc::limit_exceeded, "the ranks have {} bytes to say to each other, and 1 GiB is the most",
                     {bytes});
@@ -296,6 +361,7 @@ private:
     MPI_Comm comm_ = MPI_COMM_NULL;
     int rank_ = 0;
     int size_ = 1;
+    std::shared_ptr<MPI_Comm> owned_; ///< of what was made here
 };
 
 // -- datatype

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A plan that ranks carry out together: who reads what, and how that comes to all others who want the same.
+// A plan that ranks carry out together: what each wants, who reads what, and the reading itself.
 #ifndef ZTENSOR_DETAIL_MPI_LOAD_HPP
 #define ZTENSOR_DETAIL_MPI_LOAD_HPP
 
@@ -35,7 +35,8 @@ struct load_box {
     shape begins;
     shape ends;
     uint64_t element_bytes = 0;
-    bool may_be_cut = false; ///< rows of it can be read by themselves, and no digest of all of it is to be verified
+    bool may_be_cut = false;    ///< rows of it can be read by themselves, and no digest of all of it is to be verified
+    optional<blob_layout> blob; ///< of zstd frames that several ranks may decode, each from some of the stored bytes
     uint64_t file_number = 0;
     uint64_t offset = 0; ///< of its data in the file, for the order of reading
 
@@ -49,6 +50,21 @@ struct load_box {
         return bytes;
     }
     [[nodiscard]] uint64_t bytes() const noexcept { return rows() * row_bytes(); }
+
+    /// What it may be cut into, and where each begins: rows, or pieces of stored bytes. All of it is one, if it may
+    /// not.
+    [[nodiscard]] uint64_t units() const noexcept {
+        return blob ? (std::min)((blob->stored_bytes - 1) / blob_unit_bytes + 1, bytes()) : may_be_cut ? rows() : 1;
+    }
+    [[nodiscard]] uint64_t unit_begin(uint64_t unit) const noexcept {
+        if (blob) {
+            return unit == units() ? blob->stored_bytes : unit * blob_unit_bytes;
+        }
+        return (begins.empty() ? 0 : begins[0]) + (may_be_cut ? unit : unit * rows());
+    }
+
+private:
+    static constexpr uint64_t blob_unit_bytes = uint64_t{64} << 10;
 };
 
 /// Of a request that load_plan::check() has passed, or one for an object that may be absent and is.
@@ -106,146 +122,6 @@ inline result<vector<optional<load_box>>> find_boxes(const reader& from, const v
         part.ends.push_back(i == 0 ? last : box.ends[i]);
     }
     return part;
-}
-
-// -- shares
-
-/// What one rank reads: rows of a request, or all of it.
-struct load_share {
-    size_t request;
-    uint64_t first; ///< row, counted in the tensor
-    uint64_t last;
-    int owner;
-};
-
-/// Cuts what is wanted at every 1/ranks of its bytes, in the order of the files, so that each rank reads about as much,
-/// and in one run. What may not be cut goes to the rank of its middle.
-[[nodiscard]] inline vector<load_share> share_out(const vector<optional<load_box>>& boxes, int ranks) {
-    vector<size_t> order;
-    uint64_t all_bytes = 0;
-    for (size_t i = 0; i < boxes.size(); ++i) {
-        if (boxes[i] && boxes[i]->bytes() != 0) {
-            order.push_back(i);
-            all_bytes += boxes[i]->bytes();
-        }
-    }
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-        return std::tuple(boxes[a]->file_number, boxes[a]->offset, a) <
-               std::tuple(boxes[b]->file_number, boxes[b]->offset, b);
-    });
-    const uint64_t step = all_bytes / static_cast<uint64_t>(ranks) + 1;
-    vector<load_share> shares;
-    uint64_t before = 0;
-    for (const size_t i : order) {
-        const load_box& box = *boxes[i];
-        const uint64_t row_bytes = box.row_bytes();
-        const uint64_t first = box.begins.empty() ? 0 : box.begins[0];
-        const uint64_t last = first + box.rows();
-        for (uint64_t row = first; row < last;) {
-            const uint64_t begin = before + (row - first) * row_bytes;
-            const uint64_t middle = box.may_be_cut ? begin + row_bytes / 2 : before + box.bytes() / 2;
-            const uint64_t owner = middle / step;
-            // The first row whose middle lies behind this owner's end.
-            const uint64_t left = (owner + 1) * step - middle;
-            const uint64_t rows = box.may_be_cut ? (left + row_bytes - 1) / row_bytes : last - row;
-            const uint64_t end = row + (std::min)(rows, last - row);
-            shares.push_back({i, row, end, static_cast<int>(owner)});
-            row = end;
-        }
-        before += box.bytes();
-    }
-    return shares;
-}
-
-/// Reads what is this rank's into its place. Gives how many bytes were read.
-inline result<uint64_t> read_shares(const reader& from, const vector<load_request>& requests,
-                                    const vector<optional<load_box>>& boxes, const vector<load_share>& shares, int rank,
-                                    const load_options& options) {
-    vector<load_request> mine;
-    for (const load_share& each : shares) {
-        const load_box& box = *boxes[each.request];
-        if (each.owner != rank) {
-            continue;
-        }
-        if (!box.may_be_cut) {
-            mine.push_back(requests[each.request]);
-            continue;
-        }
-        const auto place = static_cast<size_t>((each.first - box.begins[0]) * box.row_bytes());
-        const auto size = static_cast<size_t>((each.last - each.first) * box.row_bytes());
-        mine.push_back(rows_of(requests[each.request], box, each.first, each.last,
-                               requests[each.request].destination.bytes.subspan(place, size)));
-    }
-    if (mine.empty()) {
-        return uint64_t{0};
-    }
-    ZTENSOR_TRY_ASSIGN(const load_report report, load_plan_access::make(from, std::move(mine)).run(options));
-    return report.bytes_read;
-}
-
-// -- striped
-
-/// Broadcasts of all owners, many of them under way at once, so that every rank sends while it receives.
-class broadcasts {
-public:
-    explicit broadcasts(const communicator& ranks) noexcept : ranks_(ranks) {}
-    broadcasts(const broadcasts&) = delete;
-    broadcasts& operator=(const broadcasts&) = delete;
-
-    /// Room for all that begin() will be asked for, since nothing may fail between two calls that others wait for.
-    void reserve(size_t pieces) {
-        requests_.reserve(pieces);
-        types_.reserve(pieces);
-    }
-
-    /// Collective. Memory of an owner, which one call broadcasts however it lies: at most 1 GiB of it.
-    result<void> begin(const vector<MPI_Aint>& places, const vector<int>& lengths, int owner) {
-        mpi_type& all = *types_.emplace_back(std::make_unique<mpi_type>());
-        ZTENSOR_TRY(mpi_done(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
-                                                      MPI_BYTE, all.make()),
-                             "MPI_Type_create_hindexed"));
-        ZTENSOR_TRY(mpi_done(MPI_Type_commit(all.make()), "MPI_Type_commit"));
-        requests_.push_back(MPI_REQUEST_NULL);
-        return mpi_done(MPI_Ibcast(MPI_BOTTOM, 1, all.get(), owner, ranks_.get(), &requests_.back()), "MPI_Ibcast");
-    }
-    result<void> begin(span<byte> piece, int owner) {
-        requests_.push_back(MPI_REQUEST_NULL);
-        return mpi_done(
-            MPI_Ibcast(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, owner, ranks_.get(), &requests_.back()),
-            "MPI_Ibcast");
-    }
-    /// Collective.
-    result<void> wait() {
-        const result<void> done = mpi_done(
-            MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-        requests_.clear();
-        types_.clear();
-        return done;
-    }
-
-private:
-    const communicator& ranks_;
-    vector<MPI_Request> requests_;
-    vector<std::unique_ptr<mpi_type>> types_;
-};
-
-/// Calls `take(piece) -> result<void>` for the memory that rows of a request go to: one run of it, or rows of the last
-/// dimension that lie apart.
-template <class Take>
-result<void> for_each_piece(const load_request& request, const load_box& box, const load_share& share,
-                            const Take& take) {
-    const load_destination& to = request.destination;
-    if (to.rows == nullptr) {
-        const uint64_t first = box.may_be_cut ? share.first - box.begins[0] : 0;
-        const uint64_t size = box.may_be_cut ? (share.last - share.first) * box.row_bytes() : to.bytes.size();
-        return take(to.bytes.subspan(static_cast<size_t>(first * box.row_bytes()), static_cast<size_t>(size)));
-    }
-    const uint64_t columns = box.begins.empty() ? 1 : box.extent(box.begins.rank() - 1);
-    const auto size = static_cast<size_t>(columns * box.element_bytes);
-    for (uint64_t done = 0; done < box.bytes(); done += size) {
-        ZTENSOR_TRY(take(span<byte>(to.rows + done / size * to.row_bytes, size)));
-    }
-    return {};
 }
 
 /// No byte but 0 and 1 must stay behind in bools that a failure left half read.
@@ -309,13 +185,11 @@ inline void clear_bools(const vector<load_request>& requests) noexcept {
 /// Collective. Whether all ranks ask for the same in the same order.
 inline result<bool> want_the_same(const communicator& ranks, const vector<load_request>& requests,
                                   const vector<optional<load_box>>& boxes) {
-    uint64_t key = 0;
-    ZTENSOR_TRY(ranks.agree(guard_rank([&]() -> result<void> {
+    ZTENSOR_TRY_ASSIGN(const optional<uint64_t> key, ranks.agree_on(guard_rank([&]() -> result<uint64_t> {
         const vector<byte> said = describe(requests, boxes);
-        key = uint64_t{said.size()} << 32 ^ crc32c_update(crc32c_start, said);
-        return {};
+        return uint64_t{said.size()} << 32 ^ crc32c_update(crc32c_start, said);
     })));
-    return ranks.is_same(key);
+    return key.has_value();
 }
 
 /// Whether parts of what is wanted can be sent on: each destination is one run of memory, of whole elements.
@@ -335,13 +209,8 @@ inline result<bool> want_the_same(const communicator& ranks, const vector<load_r
 /// hosts, it does. Nor if a rank says that it can't be sent on.
 inline result<bool> pays_to_share(const communicator& ranks, const reader& from, bool can_be_shared) {
     constexpr int least_readers = 4;
-    MPI_Comm host = MPI_COMM_NULL;
-    ZTENSOR_TRY(mpi_done(MPI_Comm_split_type(ranks.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
-                         "MPI_Comm_split_type"));
-    int on_host = 0;
-    ZTENSOR_TRY(mpi_done(MPI_Comm_size(host, &on_host), "MPI_Comm_size"));
-    ZTENSOR_TRY(mpi_done(MPI_Comm_free(&host), "MPI_Comm_free"));
-    const bool has_many_hosts = ranks.size() > on_host && ranks.size() >= least_readers;
+    ZTENSOR_TRY_ASSIGN(const communicator host, ranks.of_host());
+    const bool has_many_hosts = ranks.size() > host.size() && ranks.size() >= least_readers;
     ZTENSOR_TRY_ASSIGN(const uint64_t reasons, ranks.sum(has_many_hosts || !from.is_mapped() ? 1u : 0u));
     ZTENSOR_TRY_ASSIGN(const uint64_t obstacles, ranks.sum(can_be_shared ? 0u : 1u));
     return ranks.size() > 1 && reasons != 0 && obstacles == 0;
@@ -354,207 +223,269 @@ inline result<uint64_t> load_independently(const communicator& ranks, const load
     return report.bytes_read;
 }
 
-/// What one owner broadcasts: a large piece of memory, or many small ones at once.
-struct owned_pieces {
-    vector<span<byte>> large;
-    vector<MPI_Aint> places;
-    vector<int> lengths;
-    uint64_t small_bytes = 0;
+// -- shares
+
+/// What one rank reads: rows of a request, all of it, or a part of a blob of zstd frames.
+struct load_share {
+    size_t request;
+    uint64_t first; ///< row, counted in the tensor; of a blob, byte that is stored
+    uint64_t last;
+    int owner;
+    uint64_t decoded_begin = 0; ///< of a part of a blob, in the tensor, when it has been read
+    uint64_t decoded_end = 0;
 };
 
-/// All ranks want the same: each reads its share, and broadcasts it.
-class striped_load {
-public:
-    striped_load(const communicator& ranks, const vector<load_request>& requests,
-                 const vector<optional<load_box>>& boxes) noexcept
-        : ranks_(ranks), requests_(requests), boxes_(boxes), broadcasts_(ranks) {}
+/// Cuts what is wanted at every 1/ranks of its bytes, in the order of the files, so that each rank reads about as much,
+/// and in one run. What may not be cut goes to the rank of its middle.
+[[nodiscard]] inline vector<load_share> share_out(const vector<optional<load_box>>& boxes, int ranks) {
+    vector<size_t> order;
+    uint64_t all_bytes = 0;
+    for (size_t i = 0; i < boxes.size(); ++i) {
+        if (boxes[i] && boxes[i]->bytes() != 0) {
+            order.push_back(i);
+            all_bytes += boxes[i]->bytes();
+        }
+    }
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return std::tuple(boxes[a]->file_number, boxes[a]->offset, a) <
+               std::tuple(boxes[b]->file_number, boxes[b]->offset, b);
+    });
+    const uint64_t step = all_bytes / static_cast<uint64_t>(ranks) + 1;
+    vector<load_share> shares;
+    uint64_t before = 0;
+    for (const size_t i : order) {
+        const load_box& box = *boxes[i];
+        const uint64_t units = box.units();
+        const uint64_t unit_bytes = box.bytes() / units;
+        for (uint64_t unit = 0; unit < units;) {
+            const uint64_t middle = before + unit * unit_bytes + unit_bytes / 2;
+            const uint64_t owner = middle / step;
+            // The first unit whose middle lies behind this owner's end.
+            const uint64_t left = (owner + 1) * step - middle;
+            const uint64_t end = unit + (std::min)((left + unit_bytes - 1) / unit_bytes, units - unit);
+            shares.push_back({i, box.unit_begin(unit), box.unit_begin(end), static_cast<int>(owner)});
+            unit = end;
+        }
+        before += box.bytes();
+    }
+    return shares;
+}
 
-    /// Collective. Gives how many bytes this rank read.
-    result<uint64_t> run(const reader& from, const load_options& options) {
-        uint64_t bytes_read = 0;
-        ZTENSOR_TRY(ranks_.agree(guard_rank([&]() -> result<void> {
-            const vector<load_share> shares = share_out(boxes_, ranks_.size());
-            ZTENSOR_TRY(prepare(shares));
-            ZTENSOR_TRY_ASSIGN(bytes_read, read_shares(from, requests_, boxes_, shares, ranks_.rank(), options));
-            return {};
-        })));
-        ZTENSOR_TRY(ranks_.size() != 1 ? send() : result<void>());
-        return bytes_read;
+/// Reads the shares of all ranks, each its own, into their places. A blob of zstd frames that is cut is decoded by the
+/// ranks that have parts of it: each reads its range of the stored bytes and finds the frames in them, beginning with
+/// what the rank before it sends of a frame that began there. So each stored byte is read once, whatever frames there
+/// are. A blob of one frame is decoded by the last of its ranks.
+class share_reader {
+public:
+    share_reader(const communicator& ranks, const reader& from, const vector<load_request>& requests,
+                 vector<optional<load_box>> boxes, const load_options& options) noexcept
+        : ranks_(ranks), from_(from), requests_(requests), boxes_(std::move(boxes)), options_(options) {}
+
+    /// Collective. Failures of this rank alone, which are to be agreed on.
+    result<void> run() {
+        ZTENSOR_TRY(ranks_.agree(guard_rank([&] { return prepare(true); })));
+        if (has_parts_) { // on all ranks; parts stay in memory until they are decoded
+            ZTENSOR_TRY_ASSIGN(const uint64_t bounded,
+                               ranks_.sum(options_.max_staging_bytes() != ~uint64_t{0} ? 1 : 0));
+            ZTENSOR_TRY(bounded == 0 ? result<void>() : ranks_.agree(guard_rank([&] { return prepare(false); })));
+        }
+        if (!has_parts_) {
+            return guard_rank([&] { return read_others(); });
+        }
+        ZTENSOR_TRY_ASSIGN(ranks_alone_, ranks_.duplicate());
+        result<void> done = guard_rank([&] { return read_parts(); });
+        const bool is_read = done.has_value();
+        done = join_parts(std::move(done)); // whatever happened, because the others wait for it
+        done = done ? guard_rank([&] { return decode_parts(); }) : std::move(done);
+        ZTENSOR_TRY(take_ends(is_read));
+        ZTENSOR_TRY(guard_rank([&] { return check_sums(); })); // which says more than what follows from it
+        return done ? guard_rank([&] { return read_others(); }) : std::move(done);
+    }
+
+    [[nodiscard]] uint64_t bytes_read() const noexcept { return bytes_read_; }
+    [[nodiscard]] const vector<load_share>& shares() const noexcept { return shares_; }
+
+    /// Where a share goes in its destination, which is one run of memory.
+    [[nodiscard]] span<byte> place_of(const load_share& share) const {
+        const load_box& box = *boxes_[share.request];
+        const span<byte> all = requests_[share.request].destination.bytes;
+        if (!is_part(share)) {
+            const uint64_t first = box.may_be_cut ? (share.first - box.begins[0]) * box.row_bytes() : 0;
+            const uint64_t size = box.may_be_cut ? (share.last - share.first) * box.row_bytes() : all.size();
+            return all.subspan(static_cast<size_t>(first), static_cast<size_t>(size));
+        }
+        const auto at = [&](uint64_t decoded) {
+            return static_cast<size_t>(decoded / box.blob->element_bytes * box.blob->made_bytes);
+        };
+        return all.subspan(at(share.decoded_begin), at(share.decoded_end) - at(share.decoded_begin));
     }
 
 private:
-    static constexpr size_t large_bytes = size_t{256} << 10;
-    static constexpr size_t piece_bytes = size_t{64} << 20; ///< of what is large
-    static constexpr size_t most_under_way = 64;
+    /// What one rank tells the next of a blob.
+    struct carried_head {
+        uint64_t bytes;
+        uint64_t decoded_bytes; ///< of the tensor, before them
+        uint64_t has_failed;
+    };
+    struct owned_part {
+        size_t share;
+        blob_part part;
+    };
 
-    result<void> prepare(const vector<load_share>& shares) {
-        owners_.resize(static_cast<size_t>(ranks_.size()));
-        for (const load_share& each : shares) {
-            owned_pieces& owned = owners_[static_cast<size_t>(each.owner)];
-            ZTENSOR_TRY(for_each_piece(requests_[each.request], *boxes_[each.request], each,
-                                       [&](span<byte> piece) { return add(owned, piece); }));
+    [[nodiscard]] bool is_part(const load_share& share) const noexcept {
+        const optional<blob_layout>& blob = boxes_[share.request]->blob;
+        return blob && (share.first != 0 || share.last != blob->stored_bytes);
+    }
+    [[nodiscard]] bool is_last_part(const load_share& share) const noexcept {
+        return share.last == boxes_[share.request]->blob->stored_bytes;
+    }
+
+    result<void> prepare(bool cuts_blobs) {
+        for (size_t i = 0; i < boxes_.size(); ++i) {
+            if (boxes_[i] && !boxes_[i]->may_be_cut) {
+                ZTENSOR_TRY_ASSIGN(boxes_[i]->blob, cuts_blobs ? blob_part::find_layout(from_, requests_[i])
+                                                               : result<optional<blob_layout>>(std::nullopt));
+            }
         }
-        broadcasts_.reserve(most_under_way + owners_.size());
+        shares_ = share_out(boxes_, ranks_.size());
+        has_parts_ = false;
+        parts_.clear();
+        for (size_t i = 0; i < shares_.size(); ++i) {
+            const load_share& share = shares_[i];
+            has_parts_ = has_parts_ || is_part(share);
+            if (is_part(share) && share.owner == ranks_.rank()) {
+                ZTENSOR_TRY_ASSIGN(blob_part part,
+                                   blob_part::make(from_, requests_[share.request], share.first, share.last));
+                parts_.push_back({i, std::move(part)});
+            }
+        }
+        ends_.resize(3 * shares_.size());
         return {};
     }
-    static result<void> add(owned_pieces& owned, span<byte> piece) {
-        if (piece.size() < large_bytes && owned.small_bytes + piece.size() <= most_message_bytes) {
-            MPI_Aint place = 0;
-            ZTENSOR_TRY(mpi_done(MPI_Get_address(piece.data(), &place), "MPI_Get_address"));
-            owned.places.push_back(place);
-            owned.lengths.push_back(static_cast<int>(piece.size()));
-            owned.small_bytes += piece.size();
+
+    /// What is not a part of a blob.
+    result<void> read_others() {
+        vector<load_request> mine;
+        for (const load_share& each : shares_) {
+            if (each.owner != ranks_.rank() || is_part(each)) {
+                continue;
+            }
+            const load_request& request = requests_[each.request];
+            const load_box& box = *boxes_[each.request];
+            mine.push_back(box.may_be_cut ? rows_of(request, box, each.first, each.last, place_of(each)) : request);
+        }
+        if (mine.empty()) {
             return {};
         }
-        for (size_t at = 0; at < piece.size(); at += piece_bytes) {
-            owned.large.push_back(piece.subspan(at, (std::min)(piece_bytes, piece.size() - at)));
+        ZTENSOR_TRY_ASSIGN(const load_report report, load_plan_access::make(from_, std::move(mine)).run(options_));
+        bytes_read_ += report.bytes_read;
+        return {};
+    }
+
+    result<void> read_parts() {
+        for (owned_part& each : parts_) {
+            ZTENSOR_TRY(each.part.read(options_));
+            bytes_read_ += shares_[each.share].last - shares_[each.share].first;
+            ends_[3 * each.share + 1] = each.part.crc32c();
         }
         return {};
     }
 
-    /// The pieces of all owners in turns.
-    result<void> send() {
-        size_t under_way = 0;
-        size_t turns = 0;
-        for (size_t owner = 0; owner < owners_.size(); ++owner) {
-            const owned_pieces& owned = owners_[owner];
-            turns = (std::max)(turns, owned.large.size());
-            if (!owned.places.empty()) {
-                ZTENSOR_TRY(broadcasts_.begin(owned.places, owned.lengths, static_cast<int>(owner)));
+    /// From the last part on, so that the next rank need not wait for what this one waits for.
+    result<void> join_parts(result<void> done) {
+        for (auto each = parts_.rbegin(); each != parts_.rend(); ++each) {
+            const load_share& share = shares_[each->share];
+            vector<byte> carried;
+            uint64_t decoded_before = 0;
+            if (share.first != 0) {
+                result<void> received = receive(shares_[each->share - 1].owner, carried, decoded_before);
+                done = done ? std::move(received) : std::move(done);
+            }
+            done = done ? guard_rank([&] { return each->part.join(carried, decoded_before); }) : std::move(done);
+            if (!is_last_part(share)) {
+                result<void> sent = send(shares_[each->share + 1].owner, each->part, done.has_value());
+                done = done ? std::move(sent) : std::move(done);
             }
         }
-        for (size_t turn = 0; turn < turns; ++turn) {
-            for (size_t owner = 0; owner < owners_.size(); ++owner) {
-                if (turn < owners_[owner].large.size()) {
-                    ZTENSOR_TRY(broadcasts_.begin(owners_[owner].large[turn], static_cast<int>(owner)));
-                    ++under_way;
-                }
-            }
-            if (under_way >= most_under_way) {
-                ZTENSOR_TRY(broadcasts_.wait());
-                under_way = 0;
+        return done;
+    }
+    /// The receiver answers whether it has memory for it.
+    result<void> send(int to, const blob_part& part, bool is_well) const {
+        const bytes_view left = is_well ? part.left_over() : bytes_view();
+        const carried_head head = {left.size(), is_well ? part.decoded_end() : 0, is_well ? 0u : 1u};
+        uint64_t is_taken = 0;
+        ZTENSOR_TRY(ranks_alone_.send(as_bytes(span<const carried_head>(&head, 1)), to));
+        ZTENSOR_TRY(ranks_alone_.receive(as_writable_bytes(span<uint64_t>(&is_taken, 1)), to));
+        return is_taken != 0 ? ranks_alone_.send(left, to) : result<void>();
+    }
+    result<void> receive(int from, vector<byte>& carried, uint64_t& decoded_before) const {
+        carried_head head = {};
+        ZTENSOR_TRY(ranks_alone_.receive(as_writable_bytes(span<carried_head>(&head, 1)), from));
+        const result<void> room = guard_memory([&]() -> result<void> {
+            carried.resize(static_cast<size_t>(head.bytes));
+            return {};
+        });
+        const uint64_t is_taken = room ? 1 : 0;
+        ZTENSOR_TRY(ranks_alone_.send(as_bytes(span<const uint64_t>(&is_taken, 1)), from));
+        ZTENSOR_TRY(room ? ranks_alone_.receive(carried, from) : room);
+        decoded_before = head.decoded_bytes;
+        return head.has_failed == 0 ? result<void>() : fail(errc::io_error, "the rank that has the part before failed");
+    }
+
+    result<void> decode_parts() {
+        for (const owned_part& each : parts_) {
+            ZTENSOR_TRY(each.part.decode(options_));
+            ends_[3 * each.share] = each.part.decoded_end();
+        }
+        return {};
+    }
+
+    /// Collective. Where each part ends, and its sum: of every part one rank says it.
+    result<void> take_ends(bool is_read) {
+        for (const owned_part& each : parts_) {
+            ends_[3 * each.share + 2] = is_read ? 1 : 0;
+        }
+        ZTENSOR_TRY(ranks_.sum(ends_));
+        uint64_t before = 0;
+        for (size_t i = 0; i < shares_.size(); ++i) {
+            load_share& share = shares_[i];
+            if (is_part(share)) {
+                share.decoded_begin = share.first != 0 ? before : 0;
+                share.decoded_end = before =
+                    is_last_part(share) ? boxes_[share.request]->blob->decoded_bytes : ends_[3 * i];
             }
         }
-        return broadcasts_.wait();
+        return {};
+    }
+    /// Of blobs all of whose parts were read.
+    result<void> check_sums() const {
+        uint32_t sum = 0;
+        bool is_read = true;
+        for (size_t i = 0; i < shares_.size(); ++i) {
+            if (!is_part(shares_[i])) {
+                continue;
+            }
+            const bool is_first = shares_[i].first == 0;
+            sum = (is_first ? 0 : sum) ^ static_cast<uint32_t>(ends_[3 * i + 1]);
+            is_read = (is_first || is_read) && ends_[3 * i + 2] != 0;
+            ZTENSOR_TRY(is_read && is_last_part(shares_[i])
+                            ? blob_part::check_crc32c(from_, requests_[shares_[i].request], sum)
+                            : result<void>());
+        }
+        return {};
     }
 
     const communicator& ranks_;
+    const reader& from_;
     const vector<load_request>& requests_;
-    const vector<optional<load_box>>& boxes_;
-    vector<owned_pieces> owners_;
-    broadcasts broadcasts_;
-};
-
-// -- shared memory
-
-/// Memory that the ranks of one host have together, and what lies where in it. Freed by all of these ranks.
-class host_memory {
-public:
-    /// Of one tensor, as bytes in the host's order.
-    struct entry {
-        string name;
-        size_t offset = 0;
-        size_t bytes = 0;
-    };
-
-    host_memory() noexcept = default;
-    host_memory(const host_memory&) = delete;
-    host_memory& operator=(const host_memory&) = delete;
-    ~host_memory() {
-        int is_finalized = 1;
-        if (window_ != MPI_WIN_NULL && MPI_Finalized(&is_finalized) == MPI_SUCCESS && is_finalized == 0) {
-            MPI_Win_free(&window_);
-        }
-    }
-
-    [[nodiscard]] const vector<entry>& entries() const noexcept { return entries_; }
-    [[nodiscard]] const entry* find(string_view name) const noexcept {
-        const auto found =
-            std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) { return each.name == name; });
-        return found != entries_.end() ? &*found : nullptr;
-    }
-    [[nodiscard]] bytes_view bytes(const entry& of) const noexcept { return {base_ + of.offset, of.bytes}; }
-    [[nodiscard]] uint64_t bytes_read() const noexcept { return bytes_read_; }
-
-    /// Collective. Each rank reads its share of what its host needs.
-    result<void> load(const communicator& ranks, const reader& from, span<const string_view> names,
-                      const load_options& options) {
-        vector<load_request> requests;
-        vector<optional<load_box>> boxes;
-        ZTENSOR_TRY(ranks.agree(guard_rank([&]() -> result<void> {
-            ZTENSOR_TRY(find_all(from, names, requests));
-            boxes.resize(requests.size(), load_box()); // of no shape yet, to compare names and types
-            return {};
-        })));
-        ZTENSOR_TRY_ASSIGN(const bool is_same, want_the_same(ranks, requests, boxes));
-        if (!is_same) {
-            return fail(errc::invalid_argument, "the ranks name different tensors: a host has one copy of the same")
-                .by_caller();
-        }
-        communicator host;
-        ZTENSOR_TRY(ranks.agree(allocate(ranks, host)));
-        ZTENSOR_TRY(ranks.agree(guard_rank([&]() -> result<void> {
-            for (size_t i = 0; i < requests.size(); ++i) {
-                requests[i].destination.bytes = {base_ + entries_[i].offset, entries_[i].bytes};
-            }
-            ZTENSOR_TRY(load_plan_access::make(from, requests).check());
-            ZTENSOR_TRY_ASSIGN(boxes, find_boxes(from, requests));
-            const vector<load_share> shares = share_out(boxes, host.size());
-            ZTENSOR_TRY_ASSIGN(bytes_read_, read_shares(from, requests, boxes, shares, host.rank(), options));
-            return {};
-        })));
-        return mpi_done(MPI_Win_fence(0, window_), "MPI_Win_fence"); // what one rank wrote all others see
-    }
-
-private:
-    static constexpr size_t alignment = 64;
-
-    result<void> find_all(const reader& from, span<const string_view> names, vector<load_request>& requests) {
-        for (const string_view name : names) {
-            ZTENSOR_TRY_ASSIGN(const object_view object, from.find(name));
-            ZTENSOR_TRY_ASSIGN(const component_view data, object.data());
-            const optional<uint64_t> size = data.decoded_bytes();
-            if (!size || !fits_address_space(total_bytes_ + *size + alignment)) {
-                return fail(errc::too_large_for_host, "no host can hold it in memory, or only decoding tells its size")
-                    .in_object(name)
-                    .in_file(from.path());
-            }
-            entries_.push_back({string(name), static_cast<size_t>(total_bytes_), static_cast<size_t>(*size)});
-            total_bytes_ += (*size + alignment - 1) / alignment * alignment;
-            load_request& whole = requests.emplace_back();
-            whole.name = name;
-            if (const optional<dtype> type = data.dtype().known()) {
-                whole.destination.request = {*type, {}, width_bytes(*type), 1, false};
-            }
-        }
-        return {};
-    }
-
-    /// The first rank of each host has all of it, so that it is one run of memory.
-    result<void> allocate(const communicator& ranks, communicator& host) {
-        MPI_Comm of_host = MPI_COMM_NULL;
-        ZTENSOR_TRY(mpi_done(MPI_Comm_split_type(ranks.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &of_host),
-                             "MPI_Comm_split_type"));
-        ZTENSOR_TRY_ASSIGN(host, communicator::of(of_host));
-        ZTENSOR_TRY(mpi_done(MPI_Comm_set_errhandler(of_host, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
-        void* mine = nullptr;
-        const auto size = static_cast<MPI_Aint>(host.is_root() ? total_bytes_ + alignment : 0);
-        ZTENSOR_TRY(mpi_done(MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, of_host, &mine, &window_),
-                             "MPI_Win_allocate_shared"));
-        MPI_Aint of_root = 0;
-        int unit = 0;
-        void* first = nullptr;
-        ZTENSOR_TRY(mpi_done(MPI_Win_shared_query(window_, 0, &of_root, &unit, &first), "MPI_Win_shared_query"));
-        base_ = static_cast<byte*>(first);
-        ZTENSOR_TRY(mpi_done(MPI_Win_fence(0, window_), "MPI_Win_fence"));
-        return mpi_done(MPI_Comm_free(&of_host), "MPI_Comm_free"); // the window keeps what it needs of it
-    }
-
-    MPI_Win window_ = MPI_WIN_NULL;
-    byte* base_ = nullptr;
-    uint64_t total_bytes_ = 0;
+    vector<optional<load_box>> boxes_;
+    const load_options& options_;
+    vector<load_share> shares_;
+    bool has_parts_ = false;
+    communicator ranks_alone_;
+    vector<owned_part> parts_; ///< of this rank
+    vector<uint64_t> ends_;    ///< of each share: where it ends in the tensor, its sum, and whether it was read
     uint64_t bytes_read_ = 0;
-    vector<entry> entries_;
 };
 
 } // namespace detail

@@ -23,22 +23,16 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// What opening read of one file that is open. `read_again() -> result<file_index>` opens one of another format.
-template <class Again>
-result<file_index> index_of_any(const reader& file, const Again& read_again) {
-    const bool is_zt = file.container() == container_kind::zt;
-    return is_zt ? file.index() : read_again();
-}
-
-/// What the others need: of each file its path, whether it is a .zt file, and its index.
+/// What the others need: of each file its path, whether it is a .zt file, and its index. A file of another format is
+/// imported again for that: its reader does not keep the header.
 inline result<vector<byte>> index_message(const reader& opened, const read_options& options) {
     message said;
     said.put(uint64_t{opened.files().size()});
     for (const reader& each : opened.files()) {
-        ZTENSOR_TRY_ASSIGN(const file_index index,
-                           index_of_any(each, [&] { return read_index(each.path(), options); }));
+        const bool is_zt = each.container() == container_kind::zt;
+        ZTENSOR_TRY_ASSIGN(const file_index index, is_zt ? each.index() : read_index(each.path(), options));
         said.put(each.path());
-        said.put(uint64_t{each.container() == container_kind::zt});
+        said.put(uint64_t{is_zt});
         said.put(index.bytes());
     }
     return std::move(said.all());
@@ -73,45 +67,39 @@ inline result<reader> open_from(message said, const read_options& options) {
     return files.size() == 1 ? std::move(files.front()) : reader::join(std::move(files));
 }
 
-/// Collective. `open_here() -> result<reader>` and `describe(reader) -> result<vector<byte>>` are called on rank 0, and
-/// `open_there(message) -> result<reader>` on the others.
-template <class OpenHere, class Describe, class OpenThere>
-result<reader> open_by_root(const communicator& ranks, const OpenHere& open_here, const Describe& describe,
-                            const OpenThere& open_there) {
+inline result<reader> open_together(const communicator& ranks, const file_path& path, const read_options& options) {
     reader opened;
     result<vector<byte>> said = vector<byte>();
     if (ranks.is_root()) {
         said = guard_rank([&]() -> result<vector<byte>> {
-            ZTENSOR_TRY_ASSIGN(opened, open_here());
-            return ranks.size() == 1 ? vector<byte>() : describe(opened);
+            ZTENSOR_TRY_ASSIGN(opened, open_any(path, options));
+            return ranks.size() == 1 ? vector<byte>() : index_message(opened, options);
         });
     }
     ZTENSOR_TRY_ASSIGN(vector<byte> bytes, ranks.broadcast(std::move(said)));
     return ranks.agree(guard_rank([&]() -> result<reader> {
-        return ranks.is_root() ? result<reader>(opened) : open_there(message(std::move(bytes)));
+        return ranks.is_root() ? result<reader>(opened) : open_from(message(std::move(bytes)), options);
     }));
 }
 
-inline result<reader> open_together(const communicator& ranks, const file_path& path, const read_options& options) {
-    return open_by_root(
-        ranks, [&] { return open_any(path, options); },
-        [&](const reader& opened) { return index_message(opened, options); },
-        [&](message said) { return open_from(std::move(said), options); });
-}
-
-inline result<reader> open_together(const communicator& ranks, std::shared_ptr<const byte_source> source,
+/// Reading takes time, and parsing none: so all ranks open it by what one of them has read.
+inline result<reader> open_together(const communicator& ranks, const std::shared_ptr<const byte_source>& source,
                                     const file_path& name, const read_options& options) {
-    return open_by_root(
-        ranks, [&] { return open_any(source, name, options); },
-        [&](const reader& opened) -> result<vector<byte>> {
-            ZTENSOR_TRY_ASSIGN(const file_index index,
-                               index_of_any(opened, [&] { return read_index(source, name, options); }));
+    if (ranks.size() == 1) {
+        return open_any(source, name, options);
+    }
+    result<vector<byte>> said = vector<byte>();
+    if (ranks.is_root()) {
+        said = guard_rank([&]() -> result<vector<byte>> {
+            ZTENSOR_TRY_ASSIGN(const file_index index, read_index(source, name, options));
             return vector<byte>(index.bytes().begin(), index.bytes().end());
-        },
-        [&](message said) -> result<reader> {
-            ZTENSOR_TRY_ASSIGN(const file_index index, file_index::from_bytes(std::move(said.all())));
-            return open_any(source, name, index, options);
         });
+    }
+    ZTENSOR_TRY_ASSIGN(vector<byte> bytes, ranks.broadcast(std::move(said)));
+    return ranks.agree(guard_rank([&]() -> result<reader> {
+        ZTENSOR_TRY_ASSIGN(const file_index index, file_index::from_bytes(std::move(bytes)));
+        return open_any(source, name, index, options);
+    }));
 }
 
 } // namespace detail

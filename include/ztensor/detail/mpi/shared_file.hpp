@@ -13,6 +13,9 @@
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/mpi/communicator.hpp>
+#include <ztensor/detail/mpi/exchange.hpp>
+#include <ztensor/detail/mpi/load.hpp>
+#include <ztensor/detail/mpi/put_parts.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/write/atomic_file.hpp>
 #include <ztensor/digest.hpp>
@@ -25,129 +28,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-// -- runs
-
-/// A part of a tensor: a range in every dimension.
-struct tensor_part {
-    shape begins;
-    shape ends;
-    int rank = 0; ///< that wrote it
-
-    [[nodiscard]] uint64_t elements() const noexcept {
-        uint64_t count = 1;
-        for (size_t i = 0; i < begins.rank(); ++i) {
-            count *= ends[i] - begins[i];
-        }
-        return count;
-    }
-    [[nodiscard]] bool meets(const tensor_part& other) const noexcept {
-        for (size_t i = 0; i < begins.rank(); ++i) {
-            if (begins[i] >= other.ends[i] || other.begins[i] >= ends[i]) {
-                return false;
-            }
-        }
-        return true;
-    }
-};
-
-/// Calls `take(first, size) -> result<void>` for the runs of bytes that a part takes in its tensor, in ascending order.
-template <class Take>
-result<void> for_each_run(const shape& dimensions, const tensor_part& part, uint64_t element_bytes, const Take& take) {
-    if (part.elements() == 0) {
-        return {};
-    }
-    size_t outer = dimensions.rank(); // the dimensions before it are walked through
-    uint64_t run_bytes = element_bytes;
-    bool is_full = true;
-    while (outer > 0 && is_full) {
-        --outer;
-        run_bytes *= part.ends[outer] - part.begins[outer];
-        is_full = part.begins[outer] == 0 && part.ends[outer] == dimensions[outer];
-    }
-    vector<uint64_t> index(part.begins.begin(), part.begins.end());
-    for (;;) {
-        uint64_t place = 0;
-        for (size_t i = 0; i < dimensions.rank(); ++i) {
-            place = place * dimensions[i] + index[i];
-        }
-        ZTENSOR_TRY(take(place * element_bytes, run_bytes));
-        size_t i = outer;
-        for (; i > 0 && ++index[i - 1] == part.ends[i - 1]; --i) {
-            index[i - 1] = part.begins[i - 1];
-        }
-        if (i == 0) {
-            return {};
-        }
-    }
-}
-
-/// The CRC-32C of bytes that come in ascending order with gaps of zeros between them, as what they add to the sum of
-/// all: sums of several such are combined by xor.
-class crc_of_runs {
-public:
-    void take(uint64_t first, bytes_view run) noexcept {
-        move_to(first + run.size());
-        sum_ ^= crc32c_update(0, run);
-    }
-    [[nodiscard]] uint32_t finish(uint64_t all_bytes) noexcept {
-        move_to(all_bytes);
-        return sum_;
-    }
-
-private:
-    void move_to(uint64_t end) noexcept {
-        if (end - end_ != distance_) { // of columns it is the same each time
-            distance_ = end - end_;
-            power_ = crc32c_power(8 * distance_);
-        }
-        sum_ = crc32c_multiply(power_, sum_);
-        end_ = end;
-    }
-
-    uint32_t sum_ = 0;
-    uint64_t end_ = 0;
-    uint64_t distance_ = 0;
-    uint32_t power_ = crc32c_power(0);
-};
-
-/// Two parts that share an element, if any do: a sweep along the dimension in which the most begin at different places.
-[[nodiscard]] ZTENSOR_COLD inline optional<std::pair<tensor_part, tensor_part>> find_overlap(vector<tensor_part> parts,
-                                                                                             size_t rank) {
-    size_t along = 0;
-    size_t most = 0;
-    for (size_t i = 0; i < rank; ++i) {
-        std::set<uint64_t> begins;
-        for (const tensor_part& each : parts) {
-            begins.insert(each.begins[i]);
-        }
-        along = begins.size() > most ? i : along;
-        most = (std::max)(most, begins.size());
-    }
-    const auto begin_of = [&](const tensor_part& each) { return rank != 0 ? each.begins[along] : 0; };
-    std::sort(parts.begin(), parts.end(),
-              [&](const tensor_part& a, const tensor_part& b) { return begin_of(a) < begin_of(b); });
-    vector<const tensor_part*> open;
-    for (const tensor_part& each : parts) {
-        open.erase(
-            std::remove_if(open.begin(), open.end(),
-                           [&](const tensor_part* one) { return rank != 0 && one->ends[along] <= begin_of(each); }),
-            open.end());
-        for (const tensor_part* const one : open) {
-            if (one->meets(each)) {
-                return std::pair(*one, each);
-            }
-        }
-        open.push_back(&each);
-    }
-    return std::nullopt;
-}
 
 // -- shared file
 
@@ -204,13 +89,31 @@ public:
 
     /// Of this rank alone: elements of a part, or with a width of 1 bytes as the file will hold them.
     result<void> put(string_view name, const optional<slice>& where, const typed_bytes& elements, size_t swap_width) {
-        ZTENSOR_TRY(check_state(state::planned));
-        const auto found = numbers_.find(string(name));
-        if (found == numbers_.end()) {
-            return located(fail(errc::object_not_found, "no tensor {} is defined", {in_quotes(name)}).in_object(name));
+        ZTENSOR_TRY_ASSIGN(const size_t number, located(in_object(find_tensor(name), name)));
+        return located(in_object(put_alone(number, where, elements, swap_width), name));
+    }
+
+    /// Collective. The same of all ranks, whose parts are all of one tensor: they exchange them, so that each writes
+    /// rows as a whole.
+    result<void> collective_put(string_view name, const optional<slice>& where, const typed_bytes& elements,
+                                size_t swap_width) {
+        vector<uint64_t> mine;
+        vector<uint64_t> said;
+        const result<uint64_t> number = guard_rank([&]() -> result<uint64_t> {
+            ZTENSOR_TRY_ASSIGN(const size_t found, in_object(find_tensor(name), name));
+            ZTENSOR_TRY_ASSIGN(const tensor_part part, in_object(check_given(tensors_[found], where, elements), name));
+            ZTENSOR_TRY(failure_);
+            mine.insert(mine.end(), part.begins.begin(), part.begins.end());
+            mine.insert(mine.end(), part.ends.begin(), part.ends.end());
+            said.resize(mine.size() * static_cast<size_t>(ranks_.size()));
+            return uint64_t{found};
+        });
+        ZTENSOR_TRY_ASSIGN(const optional<uint64_t> agreed, located(ranks_.agree_on(number)));
+        if (!agreed) {
+            return located(fail(errc::invalid_argument, "the ranks put different tensors").by_caller());
         }
-        const planned_tensor& tensor = tensors_[found->second];
-        return located(in_object(put_part(tensor, found->second, where, elements, swap_width), name));
+        ZTENSOR_TRY(ranks_.gather(mine, said));
+        return located(in_object(exchange_parts(static_cast<size_t>(*agreed), said, elements.bytes, swap_width), name));
     }
 
     /// Collective.
@@ -330,31 +233,28 @@ private:
 
     // -- put
 
-    result<void> put_part(const planned_tensor& tensor, size_t number, const optional<slice>& where,
-                          const typed_bytes& elements, size_t swap_width) {
-        const uint64_t count = tensor.dimensions.element_count().value_or(0);
-        ZTENSOR_TRY_ASSIGN(tensor_part part, find_part(tensor.dimensions, where));
-        if (elements.storage != tensor.storage || (!elements.type.empty() && elements.type != tensor.how.type())) {
-            return fail(errc::type_mismatch, "the tensor is of {}, not of {}",
-                        {tensor.how.type().empty() ? name(tensor.storage) : string_view(tensor.how.type()),
-                         elements.type.empty() ? name(elements.storage) : elements.type});
+    result<size_t> find_tensor(string_view name) const {
+        ZTENSOR_TRY(check_state(state::planned));
+        const auto found = numbers_.find(string(name));
+        if (found == numbers_.end()) {
+            return fail(errc::object_not_found, "no tensor {} is defined", {in_quotes(name)});
         }
+        return found->second;
+    }
+
+    result<void> put_alone(size_t number, const optional<slice>& where, const typed_bytes& elements,
+                           size_t swap_width) {
+        const planned_tensor& tensor = tensors_[number];
+        const uint64_t count = tensor.dimensions.element_count().value_or(0);
+        ZTENSOR_TRY_ASSIGN(const tensor_part part, check_given(tensor, where, elements));
         const bool is_whole = part.elements() == count;
         const uint64_t element_bytes = count != 0 ? tensor.bytes / count : 0;
         const digest algorithm = digest_of(tensor);
-        if (!is_whole && algorithm != digest::none && algorithm != digest::crc32c) {
+        if (!is_whole && !can_be_combined(algorithm)) {
             return fail(errc::invalid_argument,
-                        "its digest is {}, which can't be combined from parts: one rank has to put all of it",
+                        "its digest is {}, which can't be combined from parts: one rank has to put all of it, "
+                        "or all ranks by collective_put()",
                         {name(algorithm)})
-                .by_caller();
-        }
-        if (!is_whole && element_bytes * count != tensor.bytes) {
-            return fail(errc::invalid_argument, "its elements share bytes: one rank has to put all of it").by_caller();
-        }
-        const uint64_t wanted = is_whole ? tensor.bytes : part.elements() * element_bytes;
-        if (elements.bytes.size() != wanted) {
-            return fail(errc::size_mismatch, "{} bytes were given, but that part takes {}",
-                        {elements.bytes.size(), wanted})
                 .by_caller();
         }
         ZTENSOR_TRY(failure_);
@@ -369,14 +269,112 @@ private:
         failure_ = is_whole ? (tensor.bytes != 0 ? write(0, tensor.bytes) : result<void>())
                             : for_each_run(tensor.dimensions, part, element_bytes, write);
         ZTENSOR_TRY(failure_);
+        note_put(number, part, crc.finish(tensor.bytes), whole.text());
+        return {};
+    }
+
+    /// Collective. `said` has the part of each rank.
+    result<void> exchange_parts(size_t number, const vector<uint64_t>& said, bytes_view mine, size_t swap_width) {
+        const planned_tensor& tensor = tensors_[number];
+        const digest algorithm = digest_of(tensor);
+        put_exchange exchange(ranks_, mine);
+        vector<load_share> shares;
+        const auto prepare = [&]() -> result<void> {
+            ZTENSOR_TRY_ASSIGN(vector<load_box> boxes, take_boxes(tensor, said));
+            const shape& dimensions = tensor.dimensions;
+            load_box whole = box_of(tensor, rows_of(dimensions, 0, dimensions.empty() ? 1 : dimensions[0]));
+            whole.may_be_cut = can_be_combined(algorithm);
+            shares = share_out({whole}, ranks_.size());
+            if (!whole.may_be_cut && !shares.empty()) {
+                shares[0].owner = static_cast<int>(number % boxes.size()); // so that each rank has some such tensors
+            }
+            return exchange.prepare(std::move(whole), std::move(boxes), shares);
+        };
+        crc_of_runs crc;
+        digester hash(algorithm == digest::crc32c ? digest::none : algorithm);
+        ZTENSOR_TRY(exchange.run(guard_rank(prepare), [&](uint64_t first, bytes_view rows) {
+            failure_ = write_run(tensor, first, rows, swap_width, algorithm == digest::crc32c ? &crc : nullptr, hash);
+            return failure_;
+        }));
+        for (const load_share& each : shares) {
+            if (each.owner == ranks_.rank()) {
+                note_put(number, rows_of(tensor.dimensions, each.first, each.last), crc.finish(tensor.bytes),
+                         hash.text());
+            }
+        }
+        return {};
+    }
+    /// What each rank has, which together is all of the tensor.
+    ZTENSOR_COLD result<vector<load_box>> take_boxes(const planned_tensor& tensor, const vector<uint64_t>& said) const {
+        const size_t rank = tensor.dimensions.rank();
+        vector<load_box> boxes;
+        vector<tensor_part> parts;
+        for (size_t i = 0; i < static_cast<size_t>(ranks_.size()); ++i) {
+            tensor_part part;
+            part.rank = static_cast<int>(i);
+            for (size_t k = 0; k < rank; ++k) {
+                part.begins.push_back(said[2 * rank * i + k]);
+                part.ends.push_back(said[2 * rank * i + rank + k]);
+            }
+            boxes.push_back(box_of(tensor, part));
+            parts.insert(parts.end(), part.elements() != 0 ? 1 : 0, part);
+        }
+        ZTENSOR_TRY(check_whole(tensor, std::move(parts)));
+        return boxes;
+    }
+
+    /// What finish() tells the root of.
+    void note_put(size_t number, const tensor_part& part, uint32_t sum, const string& digest) {
         puts_.put(uint64_t{number});
         for (size_t i = 0; i < part.begins.rank(); ++i) {
             puts_.put(part.begins[i]);
             puts_.put(part.ends[i]);
         }
-        puts_.put(uint64_t{crc.finish(tensor.bytes)});
-        puts_.put(whole.text());
-        return {};
+        puts_.put(uint64_t{sum});
+        puts_.put(digest);
+    }
+    [[nodiscard]] static tensor_part rows_of(const shape& dimensions, uint64_t first, uint64_t last) {
+        tensor_part rows;
+        for (size_t i = 0; i < dimensions.rank(); ++i) {
+            rows.begins.push_back(i == 0 ? first : 0);
+            rows.ends.push_back(i == 0 ? last : dimensions[i]);
+        }
+        return rows;
+    }
+    [[nodiscard]] static load_box box_of(const planned_tensor& tensor, const tensor_part& part) {
+        load_box box;
+        box.begins = part.begins;
+        box.ends = part.ends;
+        const uint64_t count = tensor.dimensions.element_count().value_or(0);
+        box.element_bytes = count != 0 ? tensor.bytes / count : 0;
+        return box;
+    }
+
+    /// The part that is put, of the right type and size. Elements that share bytes have no parts but all and none.
+    result<tensor_part> check_given(const planned_tensor& tensor, const optional<slice>& where,
+                                    const typed_bytes& elements) const {
+        const uint64_t count = tensor.dimensions.element_count().value_or(0);
+        ZTENSOR_TRY_ASSIGN(tensor_part part, find_part(tensor.dimensions, where));
+        if (elements.storage != tensor.storage || (!elements.type.empty() && elements.type != tensor.how.type())) {
+            return fail(errc::type_mismatch, "the tensor is of {}, not of {}",
+                        {tensor.how.type().empty() ? name(tensor.storage) : string_view(tensor.how.type()),
+                         elements.type.empty() ? name(elements.storage) : elements.type});
+        }
+        const uint64_t element_bytes = count != 0 ? tensor.bytes / count : 0;
+        const bool is_whole = part.elements() == count;
+        if (!is_whole && element_bytes * count != tensor.bytes) {
+            return fail(errc::invalid_argument, "its elements share bytes: one rank has to put all of it").by_caller();
+        }
+        const uint64_t wanted = is_whole ? tensor.bytes : part.elements() * element_bytes;
+        if (elements.bytes.size() != wanted) {
+            return fail(errc::size_mismatch, "{} bytes were given, but that part takes {}",
+                        {elements.bytes.size(), wanted})
+                .by_caller();
+        }
+        return part;
+    }
+    [[nodiscard]] static bool can_be_combined(digest algorithm) noexcept {
+        return algorithm == digest::none || algorithm == digest::crc32c;
     }
 
     static result<tensor_part> find_part(const shape& dimensions, const optional<slice>& where) {
@@ -474,7 +472,7 @@ private:
         problem_list problems;
         for (size_t i = 0; i < tensors_.size(); ++i) {
             if (result<void> whole = check_whole(tensors_[i], std::move(parts[i])); !whole) {
-                problems.add(std::move(whole).error().in_object(tensors_[i].name).by_caller());
+                problems.add(std::move(whole).error().in_object(tensors_[i].name));
             }
             set_digest(tensors_[i], sums[i]);
         }
@@ -492,10 +490,11 @@ private:
         }
         if (const auto overlap = find_overlap(std::move(parts), tensor.dimensions.rank())) {
             return fail(errc::blob_overlap, "ranks {} and {} put some of the same elements",
-                        {overlap->first.rank, overlap->second.rank});
+                        {overlap->first.rank, overlap->second.rank})
+                .by_caller();
         }
         if (put != count) {
-            return fail(errc::size_mismatch, "of its {} elements no rank put {}", {count, count - put});
+            return fail(errc::size_mismatch, "of its {} elements no rank put {}", {count, count - put}).by_caller();
         }
         return {};
     }

@@ -262,6 +262,8 @@ public:
 
     [[nodiscard]] bool is_wanted() const noexcept { return expected_.algorithm != digest::none; }
     void take(bytes_view next) noexcept { hash_.update(next); }
+    /// In the place of all bytes, the sum after them, for a digest that is CRC-32C.
+    void set_crc32c(uint32_t sum) noexcept { digest_access::set_crc32c(hash_, sum); }
 
     /// Errors: digest_mismatch.
     ZTENSOR_COLD result<void> finish() const {
