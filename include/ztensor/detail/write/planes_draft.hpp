@@ -58,12 +58,12 @@ public:
         return static_cast<double>(stored) / static_cast<double>(taken);
     }
 
-    /// Whether zstd finds something that planes hide from it, such as rows that come again: as far as a larger piece of
-    /// each 16 MiB tells, or four of all.
+    /// Whether zstd finds something that planes hide from it, such as rows that come again: as far as a piece of each
+    /// 16 MiB tells, or four of all, which are longer than zstd looks back, but not more than a quarter of all.
     result<bool> is_smaller_dense() {
-        constexpr size_t least_pieces = 4, piece_elements = size_t{128} << 10, bytes_of_each = size_t{16} << 20;
+        constexpr size_t least_pieces = 4, most_bytes = size_t{640} << 10, bytes_of_each = size_t{16} << 20;
         const size_t pieces = (std::max)(least_pieces, elements_.bytes.size() / bytes_of_each);
-        const size_t size = (std::min)(piece_elements, count_ / pieces);
+        const size_t size = (std::min)(most_bytes / width_, count_ / (4 * pieces));
         for (size_t i = 0; i < pieces; ++i) {
             const size_t first = i * (count_ / pieces) + (count_ / pieces - size) / 2;
             ZTENSOR_TRY_ASSIGN(const uint64_t whole, dense(first, size));
