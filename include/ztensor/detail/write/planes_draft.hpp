@@ -58,12 +58,12 @@ public:
         return static_cast<double>(stored) / static_cast<double>(taken);
     }
 
-    /// Whether zstd finds something that planes hide from it, such as rows that come again: as far as a piece of each
-    /// 16 MiB tells, or four of all, which are longer than zstd looks back, but not more than a quarter of all.
+    /// Whether zstd finds something that planes hide from it, such as rows that come again: as far as pieces tell that
+    /// are longer than zstd looks back, one of each 16 MiB and at least four.
     result<bool> is_smaller_dense() {
-        constexpr size_t least_pieces = 4, most_bytes = size_t{640} << 10, bytes_of_each = size_t{16} << 20;
+        constexpr size_t least_pieces = 4, piece_bytes = size_t{640} << 10, bytes_of_each = size_t{16} << 20;
         const size_t pieces = (std::max)(least_pieces, elements_.bytes.size() / bytes_of_each);
-        const size_t size = (std::min)(most_bytes / width_, count_ / (4 * pieces));
+        const size_t size = (std::min)(piece_bytes / width_, count_ / pieces);
         for (size_t i = 0; i < pieces; ++i) {
             const size_t first = i * (count_ / pieces) + (count_ / pieces - size) / 2;
             ZTENSOR_TRY_ASSIGN(const uint64_t whole, dense(first, size));
@@ -120,14 +120,15 @@ private:
     byte_buffer encoded_;
 };
 
-/// Of elements whose fractions compress, too, the smallest way that there is: all are tried.
+/// The smallest way that there is: all are tried.
 ZTENSOR_COLD inline result<planes_choice> choose_smallest(planes_trial& trial, const store& how, uint64_t count,
                                                           size_t width) {
     const uint64_t fraction_bytes = count * (width - 1);
     ZTENSOR_TRY_ASSIGN(const uint64_t dense, trial.dense());
     ZTENSOR_TRY_ASSIGN(const uint64_t exponents, trial.of(plane::exponent, true));
-    ZTENSOR_TRY_ASSIGN(const uint64_t matched_exponents, trial.of(plane::exponent, false));
     ZTENSOR_TRY_ASSIGN(const uint64_t fractions, trial.of(plane::fraction, false));
+    ZTENSOR_TRY_ASSIGN(const uint64_t matched_exponents, // which are not to be had where fractions are noise
+                       fractions < fraction_bytes ? trial.of(plane::exponent, false) : result<uint64_t>(~uint64_t{0}));
     const uint64_t planes = (std::min)(exponents, matched_exponents) + (std::min)(fractions, fraction_bytes);
     const double allowed = how.most_of_raw() * static_cast<double>(count * width);
     const bool is_raw = how.most_of_raw() > 0 && static_cast<double>((std::min)(dense, planes)) > allowed;
@@ -139,12 +140,17 @@ ZTENSOR_COLD inline result<planes_choice> choose_smallest(planes_trial& trial, c
     return made;
 }
 
-/// Whether elements of a storage type that has planes are best stored in these. Noise in the fractions is what floats
-/// of weights have, and then there is nothing to find for any way that does not split them; all else is measured.
+/// Whether elements of a storage type that has planes are best stored in these. Of few all ways are tried; of many only
+/// where pieces of them look as if something else were smaller, which those of weights don't: their fractions are
+/// noise.
 ZTENSOR_COLD inline result<planes_choice> choose_planes(const blob_content& elements, const store& how, size_t width) {
     constexpr double noise = 0.99;
+    constexpr size_t few_bytes = size_t{4} << 20; // of which all is measured
     const uint64_t count = elements.bytes.size() / width;
     planes_trial trial(elements, width);
+    if (elements.bytes.size() <= few_bytes) {
+        return choose_smallest(trial, how, count, width);
+    }
     ZTENSOR_TRY_ASSIGN(const double fractions, trial.sample(plane::fraction, false));
     ZTENSOR_TRY_ASSIGN(const bool is_odd, fractions < noise ? result<bool>(true) : trial.is_smaller_dense());
     if (is_odd) {
