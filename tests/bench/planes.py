@@ -5,7 +5,7 @@ imports, but does not use for bytes, may be missing.
 
 usage: planes.py PROGRAM FOLDER [ROUNDS [MODEL...]]     PROGRAM is planes.cpp, built; FOLDER gets 2 GB
 
-Shares are of the raw bytes, speeds are GB/s of raw elements. Writing and reading from memory to memory are by one thread
+Shares are of the raw bytes, speeds are GB/s of raw elements. Encoding, and reading from memory to memory, are by one thread
 and in its CPU time, the others in time that went by; least of all rounds. "Cold" is a file that the cache has lost.
 """
 
@@ -59,7 +59,7 @@ def main():
     except ImportError as why:
         zipnn = None
         print(f"without ZipNN: {why}", file=sys.stderr)
-    print("| elements | type | stored | share | write, memory | read, memory | read, 1 thread | 2 threads | cold |")
+    print("| elements | type | stored | share | encode | read, memory | read, 1 thread | 2 threads | cold |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     process = subprocess.Popen([program, str(folder), rounds, *models], stdout=subprocess.PIPE, text=True)
     number = 0
