@@ -3,9 +3,9 @@
 // Floats in planes beside raw ones and zstd: how small, and how fast to write and to read. planes.py runs it beside
 // ZipNN, which reads the elements that this leaves behind.
 // usage: planes FOLDER ROUNDS [MODEL...]; FOLDER gets 2 GB, on the disk that matters for cold files. A model's tensors
-// of one type are taken as one. Prints rows of numbers: data, way, share of raw, seconds of CPU for writing and reading
-// by one thread from memory to memory, seconds of reading a file on 1 and 2 threads, and of one that the cache has
-// lost.
+// of one type are taken as one. Prints rows of numbers: data, way, share of raw, seconds of CPU for writing to nowhere
+// and for reading from memory by one thread, seconds of reading a file on 1 and 2 threads, and of one that the cache
+// has lost.
 #include <ztensor/import.hpp>
 #include <ztensor/ztensor.hpp>
 
