@@ -172,6 +172,11 @@ def test_frames(mpi):
         assert_same(output, ranks, r"^digest_mismatch: .*checked", r"^digest_mismatch: .*raw", r"^decode_failed: .*plain")
 
 
+def test_planes(mpi):
+    for ranks in SIZES:
+        mpi.succeed(ranks, "planes", fresh(mpi.folder / "planes"))
+
+
 def test_refused(mpi):
     for ranks in (1, 4):
         output = mpi.succeed(ranks, "refuse", fresh(mpi.folder / "refuse"))
@@ -294,7 +299,7 @@ def main():
         return 77
     folder.mkdir(parents=True, exist_ok=True)
     mpi.build(compiler, flags)
-    for test in (test_load, test_law, test_frames, test_refused, test_other_files, test_cut_while_loading,
+    for test in (test_load, test_law, test_frames, test_planes, test_refused, test_other_files, test_cut_while_loading,
                  test_shared_memory, test_save_and_reshard, test_examples, test_two_hosts, test_guide, test_saving_refused,
                  test_old_file_survives):
         begin = time.monotonic()

@@ -5,12 +5,14 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/openings.hpp"
+#include "support/writing.hpp"
 #include "support/zstd_frames.hpp"
 #include "support/zt_builder.hpp"
 
 #include <ztensor/digest.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -199,6 +201,20 @@ TEST_CASE("what has rows of its own, or a digest that can't be combined, is not 
     sample raw;
     raw.blob(content).dtype("u8").shape({content.size()});
     CHECK_FALSE(can_be_cut(raw)); // its rows can be read by themselves
+    const reader in_planes = support::reopened({}, [&](ztensor::writer& out) {
+        std::vector<float> noise(300 * kib);
+        std::uint32_t state = 1;
+        for (float& each : noise) {
+            state = state * 1664525 + 1013904223;
+            each = 1 + static_cast<float>((state ^ state >> 15) & 0x7fffff) / 0x800000;
+        }
+        out.add("w", {noise.size()}, noise, ztensor::store().planes()).value();
+    });
+    REQUIRE(in_planes["w"].is_in_planes());
+    std::vector<float> elements(300 * kib);
+    load_plan plan(in_planes);
+    plan.add("w", elements);
+    CHECK_FALSE(blob_part::find_layout(in_planes, ztensor::detail::load_plan_access::requests_of(plan)[0]).value());
     raw.component("digest", cbor::text("crc32c:0x00000001"));
     CHECK(can_be_cut(raw));
 }

@@ -262,6 +262,45 @@ std::vector<float> half_random() {
     return numbers;
 }
 
+/// Numbers from 1 to 2 whose fractions are noise.
+std::vector<float> noise() {
+    std::vector<float> numbers(1500 * 1000);
+    std::uint32_t state = 1;
+    for (float& each : numbers) {
+        state = state * 1664525 + 1013904223;
+        each = 1 + static_cast<float>((state ^ state >> 15) & 0x7fffff) / 0x800000;
+    }
+    return numbers;
+}
+
+/// A tensor in planes is two blobs, which one rank reads.
+void planes(const std::string& folder) {
+    const std::string path = folder + "/planes.zt";
+    const std::vector<float> expected = noise();
+    if (rank_here == 0) {
+        ztensor::writer out = REQUIRE_VALUE(ztensor::writer::create(path, fast()));
+        REQUIRE_VALUE(out.add("w", large_shape, expected, store().planes().digest(digest::crc32c)));
+        REQUIRE_VALUE(out.finish());
+    }
+    MPI_Barrier(world);
+    const auto source = std::make_shared<counted_source>(path);
+    const reader model = REQUIRE_VALUE(mpi::open(world, source, "planes.zt"));
+    REQUIRE(model["w"].is_in_planes());
+    std::vector<float> numbers(expected.size());
+    load_plan plan(model);
+    plan.add("w", numbers);
+    for (const mpi::how way : {mpi::how::striped, mpi::how::independent, mpi::how::collective, mpi::how::automatic}) {
+        std::fill(numbers.begin(), numbers.end(), 0.0F);
+        const mpi::load_report report = REQUIRE_VALUE(mpi::load(world, plan, way));
+        REQUIRE(numbers == expected);
+        REQUIRE(way != mpi::how::striped ||
+                report.bytes_read_in_all == REQUIRE_VALUE(model["w"].data()).stored_bytes());
+    }
+    const mpi::shared_tensors shared = REQUIRE_VALUE(mpi::shared_load(world, model, {"w"}));
+    const span<const float> view = REQUIRE_VALUE(shared.view<float>("w"));
+    REQUIRE(std::equal(view.begin(), view.end(), expected.begin(), expected.end()));
+}
+
 /// Large tensors of zstd frames, or with a digest: each is decoded by all ranks, unless its digest can't be combined.
 void frames(const std::string& folder) {
     const std::string path = folder + "/frames.zt";
@@ -804,6 +843,7 @@ const std::map<std::string_view, void (*)(const std::string&)> commands = {
     {"load", load},
     {"law", law},
     {"frames", frames},
+    {"planes", planes},
     {"open_own", open_own},
     {"load_cut", load_cut},
     {"refuse", refuse},

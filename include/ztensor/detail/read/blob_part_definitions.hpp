@@ -128,8 +128,8 @@ ZTENSOR_INLINE result<std::optional<blob_layout>> blob_part::find_layout(const r
     const optional<uint64_t> decoded_bytes = component.decoded_length();
     const bool has_parts = component.encoding == encoding::zstd ||
                            (component.encoding == encoding::raw && algorithm == digest::crc32c); // else rows are cut
-    const bool can_be_cut = has_parts && decoded_bytes && target.is_whole() && !target.is_joint &&
-                            wanted.destination.rows == nullptr && !has_other_digest &&
+    const bool can_be_cut = has_parts && !component.is_in_planes && decoded_bytes && target.is_whole() &&
+                            !target.is_joint && wanted.destination.rows == nullptr && !has_other_digest &&
                             component.length >= frame_stream::smallest_blob_bytes && file.digest_covers.empty();
     const size_t width = target.stored_element_bytes;
     const size_t made = target.numbers ? target.numbers->converted_bytes() : width;
