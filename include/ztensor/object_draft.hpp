@@ -54,6 +54,7 @@ struct store {
         zstd_level_ = level;
         most_of_raw_ = most_of_raw;
         in_planes_ = nullptr;
+        holds_exponents_ = false;
         return *this;
     }
     /// Weights without loss in two thirds of their size (SPEC.md section 14): of a dense tensor of bf16, f16 or f32 the
@@ -63,6 +64,7 @@ struct store {
     /// verify. What zstd() stores in less is stored so; of all other types, and of what takes less than 64 KiB, the
     /// smaller of zstd() and raw is written.
     /// Attributes named "planes.dtype" and "planes.exponent_bits" are added. 0.1 has no place for it: not_expressible.
+    /// A component of any other object is stored as zstd() would store it.
     store& planes() noexcept { return planes_if_smaller(0); }
     /// The same where that pays: what would take more than `most_of_raw` of its size, as far as some pieces tell, is
     /// stored raw.
@@ -100,9 +102,9 @@ private:
     std::string type_;
     bool has_type_ = false;
     bool is_big_endian_ = false;
-    // Set by the call that asks for it, so that programs without it hold no code for it. Of a single component: that it
-    // holds exponents.
+    // Set by the call that asks for it, so that programs without it hold no code for it.
     detail::add_tensor in_planes_ = nullptr;
+    bool holds_exponents_ = false; ///< of a component that the library makes
 };
 
 namespace detail {
@@ -252,6 +254,12 @@ struct draft_access {
         how.has_type_ = has_type;
     }
     [[nodiscard]] static add_tensor way_into_planes(const store& how) noexcept { return how.in_planes_; }
+    /// Compressed as exponents are.
+    static void set_exponents(store& how) noexcept {
+        how.zstd(1);
+        how.holds_exponents_ = true;
+    }
+    [[nodiscard]] static bool holds_exponents(const store& how) noexcept { return how.holds_exponents_; }
     static void keep_word(object_draft& draft) noexcept { draft.keeps_word_ = true; }
     [[nodiscard]] static bool keeps_word(const object_draft& draft) noexcept { return draft.keeps_word_; }
 };

@@ -263,6 +263,29 @@ TEST_CASE("attributes stand beside those of the layout, given at once, with a st
     }
 }
 
+TEST_CASE("a draft of a dense object is stored in planes as add() does it, and one component of another as zstd") {
+    using namespace planes_written;
+    for (const format_version version : versions) {
+        const auto elements = support::bytes_of(some_weights());
+        attributes note;
+        note.set("note", "kept");
+        const reader file = support::reopened(write_options().version(version).any_order(), [&](writer& out) {
+            ztensor::object_draft dense(ztensor::format::dense, {40000});
+            dense.component_bytes("data", dtype::bf16, elements, store().planes()).attributes(note);
+            out.add_object("w", dense).value();
+            ztensor::object_draft other("of.others/1", {40000});
+            other.component_bytes("data", dtype::bf16, elements, store().planes());
+            out.add_object("x", other).value();
+            out.add_bytes("y", {40000}, dtype::bf16, elements, store().zstd(1)).value();
+        });
+        CHECK(file["w"].is_in_planes());
+        CHECK(file["w"].attributes().text("note").value() == "kept");
+        CHECK(elements_of(file) == some_weights());
+        CHECK(file["x"].size() == 1);
+        CHECK(file["x"]["data"].stored_bytes() == file["y"].data()->stored_bytes());
+    }
+}
+
 TEST_CASE("attributes that the layout needs for itself are refused, and the writer goes on") {
     using namespace planes_written;
     for (const format_version version : versions) {

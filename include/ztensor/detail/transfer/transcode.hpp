@@ -256,7 +256,7 @@ struct redrafted {
         how.zstd(0);
     }
     if (are_exponents(component)) {
-        how.planes();
+        draft_access::set_exponents(how);
     }
     how.digest(digest_across(component, version));
     return how;

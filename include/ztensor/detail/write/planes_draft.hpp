@@ -32,6 +32,13 @@ struct planes_choice {
     return store().digest(how.digest()).type(how.type());
 }
 
+/// The same for exponents, compressed.
+[[nodiscard]] inline store exponents_like(const store& how) {
+    store made = raw_like(how);
+    draft_access::set_exponents(made);
+    return made;
+}
+
 /// What compressing some elements, or one plane of them, in frames of 1 MiB gives.
 class planes_trial {
 public:
@@ -135,7 +142,7 @@ ZTENSOR_COLD inline result<planes_choice> choose_smallest(planes_trial& trial, c
     planes_choice made;
     made.are_planes = planes < dense && !is_raw;
     made.dense = is_raw || dense >= count * width ? raw_like(how) : raw_like(how).zstd(1);
-    made.exponents = exponents <= matched_exponents ? raw_like(how).planes() : raw_like(how).zstd(1);
+    made.exponents = exponents <= matched_exponents ? exponents_like(how) : raw_like(how).zstd(1);
     made.fractions = fractions < fraction_bytes ? raw_like(how).zstd(1) : raw_like(how);
     return made;
 }
@@ -163,7 +170,7 @@ ZTENSOR_COLD inline result<planes_choice> choose_planes(const blob_content& elem
         made.are_planes = exponents + static_cast<double>(width - 1) <= how.most_of_raw() * static_cast<double>(width);
     }
     made.dense = raw_like(how);
-    made.exponents = raw_like(how).planes();
+    made.exponents = exponents_like(how);
     made.fractions = raw_like(how);
     return made;
 }

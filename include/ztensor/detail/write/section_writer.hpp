@@ -330,7 +330,7 @@ private:
     [[nodiscard]] blob_writer writer_with(digest algorithm, uint64_t offset, const store& how) noexcept {
         const bool is_raw = how.encoding() == encoding::raw;
         if (!is_raw) {
-            encoder_->begin({how.zstd_level(), is_version_2_, how.is_in_planes()}, how.most_of_raw());
+            encoder_->begin({how.zstd_level(), is_version_2_, draft_access::holds_exponents(how)}, how.most_of_raw());
         }
         return {target(), offset, how.is_big_endian(), is_raw ? nullptr : encoder_.get(), algorithm, is_version_2_};
     }

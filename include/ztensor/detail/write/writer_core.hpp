@@ -158,6 +158,14 @@ public:
     }
 
     ZTENSOR_COLD result<void> add_object(string_view name, const object_draft& draft) {
+        const component_source* const data = draft.components().size() == 1 ? draft.components().data() : nullptr;
+        const add_tensor into_planes = data != nullptr ? draft_access::way_into_planes(data->how) : nullptr;
+        if (into_planes != nullptr && data->role == "data" && draft.format() == ztensor::name(format::dense)) {
+            const optional<string_view> type = data->type ? optional<string_view>(*data->type) : std::nullopt;
+            const auto about = draft.attributes() ? object_attributes(*draft.attributes()) : object_attributes();
+            return into_planes(*this, {name, draft.shape(), data->storage, type, data->how, about},
+                               {data->bytes, data->swap_width});
+        }
         return add_object(name, draft, [this](const object_entry& object) { manifest_.keep(object); });
     }
 
