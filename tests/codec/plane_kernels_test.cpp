@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 #include "support/plane_content.hpp"
 
-#include <ztensor/detail/codec/planes.hpp>
+#include <ztensor/detail/codec/plane_kernels.hpp>
 
 #include <algorithm>
 #include <cstddef>

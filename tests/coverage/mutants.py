@@ -35,7 +35,7 @@ LATER = [ # which tests of their own reach, and hardly any others
     "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors_definitions",
     "import/shared", "import/strided", "import/onnx_tensor", "import/folder_definitions",
     # planes
-    "codec/planes", "index/planes", "read/planes", "write/planes_draft",
+    "codec/plane_kernels", "index/planes", "read/joined_planes", "write/planes_draft",
 ]
 HEADERS = EARLIER + LATER
 # Topics of tests that run first, by header; then those that take no time, and then the others that are about reading.
@@ -69,9 +69,9 @@ FIRST = {
     "import/strided": "numpy pt foreign_corpus",
     "import/onnx_tensor": "onnx onnx_graphs foreign_corpus",
     "import/folder_definitions": "joined_readers gguf_parts",
-    "codec/planes": "plane_kernels planes planes_written",
+    "codec/plane_kernels": "plane_kernels planes planes_written",
     "index/planes": "planes_refused planes planes_copied",
-    "read/planes": "planes planes_refused",
+    "read/joined_planes": "planes planes_refused",
     "write/planes_draft": "planes_written planes planes_copied",
 }
 # Templates that nobody uses in the header alone.

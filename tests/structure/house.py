@@ -77,7 +77,7 @@ FOREIGN_WORDS = {
     r"\bz_stream\b|\binflate(\w+[A-Z]\w*)?\(|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
     r"\bZSTD_\w+": r"detail/codec/zstd\.hpp",
     r"\bXXH\w+": r"detail/codec/digests\.hpp",
-    r"\b_mm(256|512)?_\w+|\b__m(128|256|512)\w*": r"detail/(codec/(crc32|planes|sha256)|os/memory|read/convert)\.hpp",
+    r"\b_mm(256|512)?_\w+|\b__m(128|256|512)\w*": r"detail/(codec/(crc32|plane_kernels|sha256)|os/memory|read/convert)\.hpp",
     r"\b__asm__\b": r"detail/(codec/(crc32|sha256)|os/memory)\.hpp",
     # version.hpp has a symbol of that kind, and no object that a program uses.
     r"\bthread_local\b": r"detail/os/system\.hpp|version\.hpp",

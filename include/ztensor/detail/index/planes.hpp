@@ -10,7 +10,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
-#include <ztensor/detail/codec/planes.hpp>
+#include <ztensor/detail/codec/plane_kernels.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/words.hpp>
 

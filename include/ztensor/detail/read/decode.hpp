@@ -7,7 +7,7 @@
 
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/frames.hpp>
-#include <ztensor/detail/read/planes.hpp>
+#include <ztensor/detail/read/joined_planes.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Floats of 2 and 4 bytes -> their exponents and their fractions, and back. Knows no files. SPEC.md section 14.
-#ifndef ZTENSOR_DETAIL_CODEC_PLANES_HPP
-#define ZTENSOR_DETAIL_CODEC_PLANES_HPP
+#ifndef ZTENSOR_DETAIL_CODEC_PLANE_KERNELS_HPP
+#define ZTENSOR_DETAIL_CODEC_PLANE_KERNELS_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/types.hpp>

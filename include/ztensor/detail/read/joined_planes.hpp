@@ -2,11 +2,11 @@
 //
 // Elements that are stored in planes on their way into memory: exponents decoded by several threads, each joined with
 // its fractions while it is in the cache. SPEC.md section 14.
-#ifndef ZTENSOR_DETAIL_READ_PLANES_HPP
-#define ZTENSOR_DETAIL_READ_PLANES_HPP
+#ifndef ZTENSOR_DETAIL_READ_JOINED_PLANES_HPP
+#define ZTENSOR_DETAIL_READ_JOINED_PLANES_HPP
 
 #include <ztensor/detail/base/types.hpp>
-#include <ztensor/detail/codec/planes.hpp>
+#include <ztensor/detail/codec/plane_kernels.hpp>
 #include <ztensor/detail/index/planes.hpp>
 #include <ztensor/detail/read/frames.hpp>
 
