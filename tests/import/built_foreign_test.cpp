@@ -68,6 +68,8 @@ struct zip_entry {
     unsigned method = 0;
     unsigned flags = 0;
     bytes behind = {};
+    bytes comment = {};
+    unsigned disk = 0;
 };
 
 bytes archive(const std::vector<zip_entry>& entries, std::size_t count_more = 0) {
@@ -77,8 +79,9 @@ bytes archive(const std::vector<zip_entry>& entries, std::size_t count_more = 0)
                               little_endian(each.size, 4) + little_endian(each.name.size(), 2) + bytes(2, '\0');
         const bytes common = bytes("\x14\0", 2) + little_endian(each.flags, 2) + little_endian(each.method, 2) +
                              bytes(4, '\0') + numbers;
-        directory +=
-            "PK\1\2" + bytes("\x14\0", 2) + common + bytes(10, '\0') + little_endian(all.size(), 4) + each.name;
+        directory += "PK\1\2" + bytes("\x14\0", 2) + common + little_endian(each.comment.size(), 2) +
+                     little_endian(each.disk, 2) + bytes(6, '\0') + little_endian(all.size(), 4) + each.name +
+                     each.comment;
         all += "PK\3\4" + common + each.name + each.stored + each.behind;
     }
     const std::size_t count = entries.size() + count_more;
@@ -236,6 +239,14 @@ TEST_CASE("entries of archives are found as the directory tells of them, or refu
     zip_entry patched = good;
     patched.flags = 0x20;
     CHECK(opened(archive({patched})) == "unsupported_encoding");
+    zip_entry commented = good;
+    commented.comment = bytes(300, 'c');
+    CHECK(opened(archive({commented, {"v.npy", array}})) == "ok");
+    for (const unsigned disk : {1U, 0x100U}) {
+        zip_entry elsewhere = good;
+        elsewhere.disk = disk;
+        CHECK(opened(archive({elsewhere})) == "unsupported_container");
+    }
     zip_entry streamed = good;
     streamed.flags = 8;
     streamed.behind = little_endian(streamed.crc, 4) + little_endian(array.size(), 4) + little_endian(array.size(), 4);
@@ -276,6 +287,18 @@ TEST_CASE("values of a checkpoint that are no tensors become attributes of their
     CHECK(refusal(file->attributes().text("surrogate")) == errc::attribute_type);
     CHECK(file->attributes().contains("bytes"));
     CHECK(file->attributes().contains("long"));
+}
+
+TEST_CASE("a tensor of a checkpoint lies in the file as it is, whatever the strides of dimensions of one index say") {
+    using namespace built_foreign;
+    const bytes elements = support::counting(12);
+    const bytes whole = checkpoint({{"w", pickled_tensor("ShortStorage", "0", 6, {1, 3, 1, 2}, {77, 2, 55, 1})}},
+                                   {{"x/data/0", elements}});
+    const auto file = open_as("x.pt", whole);
+    REQUIRE(outcome(file) == "ok");
+    const std::uint64_t offset = file->find("w")->data()->offset(); // of what is gathered, behind the end of the file
+    CHECK(whole.substr(static_cast<std::size_t>(std::min<std::uint64_t>(offset, whole.size())), 12) == elements);
+    CHECK(support::memory_of(file->read<std::byte>("w").value()) == elements);
 }
 
 TEST_CASE("tensors of a checkpoint are gathered from storages of every width, once for all their names") {
