@@ -253,7 +253,7 @@ private:
         if (!is_whole && !can_be_combined(algorithm)) {
             return fail(errc::invalid_argument,
                         "its digest is {}, which can't be combined from parts: one rank has to put all of it, "
-                        "or all ranks by collective_put()",
+                        "or all ranks their parts in one collective call",
                         {name(algorithm)})
                 .by_caller();
         }
