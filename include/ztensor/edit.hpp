@@ -8,6 +8,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -22,13 +23,6 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
-
-/// What recover() found.
-enum class recovery : std::uint8_t {
-    not_needed, ///< no undo record, or one of a change that had not begun
-    kept_new,   ///< the change was complete: the file is as it was to become
-    undone,     ///< the file is as it was before the change
-};
 
 /// Brings back the last complete state of a file that a writer or an editor in place (publish_mode::in_place) was
 /// changing when its process or the machine stopped: the state before, or the one after if the change was complete.

@@ -150,6 +150,13 @@ enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, 
     return names[static_cast<std::size_t>(kind)];
 }
 
+/// What recover() found.
+enum class recovery : std::uint8_t {
+    not_needed, ///< no undo record, or one of a change that had not begun
+    kept_new,   ///< the change was complete: the file is as it was to become
+    undone,     ///< the file is as it was before the change
+};
+
 struct format_facts {
     format id;
     std::string_view name;                          ///< in 1.0 to 1.2; empty for what they have no word for

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Where the bytes of a container come from: a mapped file, positional reads, memory, or a class of the user's own; and
-// where they go: a file that appears all at once, memory, or likewise. And what opening read of a file, as a value to be
-// sent to others. Knows nothing of what the bytes mean.
+// where they go: a file that appears all at once, memory, or likewise. And what opening read of a file, as a value to
+// be sent to others. Knows nothing of what the bytes mean.
 #ifndef ZTENSOR_IO_HPP
 #define ZTENSOR_IO_HPP
 

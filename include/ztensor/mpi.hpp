@@ -347,8 +347,8 @@ public:
     /// The same of a tensor whose parts on all ranks are all of it: collective. Ranks exchange parts, and each writes
     /// some rows as a whole, so that columns are written in pieces as large as rows are; a rank that has none gives an
     /// empty part. Any digest will do: a tensor with another than CRC-32C is written by one rank, a different one for
-    /// each. Holds 16 MiB, or a row where that is more. Errors, the same on all ranks and before anything is written: as
-    /// put(); blob_overlap, size_mismatch (elements that two ranks have, or none); invalid_argument if ranks name
+    /// each. Holds 16 MiB, or a row where that is more. Errors, the same on all ranks and before anything is written:
+    /// as put(); blob_overlap, size_mismatch (elements that two ranks have, or none); invalid_argument if ranks name
     /// different tensors; limit_exceeded for rows of more than 1 GiB. Else io_error, after which finish() fails.
     template <class Elements>
     result<void> collective_put(std::string_view name, const slice& where, const Elements& elements) {

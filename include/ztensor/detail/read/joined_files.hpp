@@ -9,7 +9,6 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/object_view.hpp>
-#include <ztensor/reader.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -40,22 +39,7 @@ struct joined_files {
 }
 
 /// Takes the objects of all files in; names that stand in two go to `problems`.
-ZTENSOR_COLD inline void join(joined_files& all, problem_list& problems) {
-    for (const reader& file : all.files) {
-        all.begins.push_back(all.objects.size());
-        for (const object_view object : file) {
-            const uint32_t twin = all.find(object.name());
-            if (twin != name_table::absent) {
-                problems.add(fail(errc::duplicate_key, "the object {} is in {}, too",
-                                  {in_quotes(object.name()), in_quotes(all.files[all.file_at(twin)].path())})
-                                 .in_file(file.path()));
-                continue;
-            }
-            all.objects.push_back(object);
-            all.names.add(joined_files::name_of{&all});
-        }
-    }
-}
+void join(joined_files& all, problem_list& problems);
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

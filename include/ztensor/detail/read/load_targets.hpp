@@ -8,9 +8,9 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/read/joined_planes.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/joined_planes.hpp>
 #include <ztensor/detail/read/weights.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>

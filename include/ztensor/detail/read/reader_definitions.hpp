@@ -26,6 +26,23 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+ZTENSOR_COLD ZTENSOR_INLINE void join(joined_files& all, problem_list& problems) {
+    for (const reader& file : all.files) {
+        all.begins.push_back(all.objects.size());
+        for (const object_view object : file) {
+            const uint32_t twin = all.find(object.name());
+            if (twin != name_table::absent) {
+                problems.add(fail(errc::duplicate_key, "the object {} is in {}, too",
+                                  {in_quotes(object.name()), in_quotes(all.files[all.file_at(twin)].path())})
+                                 .in_file(file.path()));
+                continue;
+            }
+            all.objects.push_back(object);
+            all.names.add(joined_files::name_of{&all});
+        }
+    }
+}
+
 /// Where there is no memory for the table of names.
 [[nodiscard]] ZTENSOR_COLD inline const object_record* find_without_table(const opened_file& file,
                                                                           string_view name) noexcept {

@@ -17,7 +17,6 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
-#include <ztensor/edit.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/format.hpp>
 #include <ztensor/options.hpp>
