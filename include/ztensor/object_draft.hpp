@@ -59,9 +59,9 @@ struct store {
     }
     /// Weights without loss in two thirds of their size (SPEC.md section 14): of a dense tensor of bf16, f16 or f32 the
     /// exponents, compressed, apart from the fractions, which are noise and stay raw. bf16 takes about 0.67 of its
-    /// size, f32 and f16 0.84, and both are read several times as fast as zstd() is. This library reads the tensor as
-    /// dense; every other reader of 1.1, 1.2 and 2 sees an object of two components of bytes, which it can copy and
-    /// verify. What zstd() stores in less is stored so; of all other types, and of what takes less than 64 KiB, the
+    /// size, f32 and f16 0.84, and they are read two to three times as fast as what zstd() stores. This library reads
+    /// it as dense; every other reader of 1.1, 1.2 and 2 sees an object of two components of bytes, which it can copy
+    /// and verify. What zstd() stores in less is stored so; of all other types, and of what takes less than 64 KiB, the
     /// smaller of zstd() and raw is written.
     /// Attributes named "planes.dtype" and "planes.exponent_bits" are added. 0.1 has no place for it: not_expressible.
     /// A component of any other object is stored as zstd() would store it.
