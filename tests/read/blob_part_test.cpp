@@ -34,31 +34,31 @@ using ztensor::detail::blob_part;
 namespace cbor = support::cbor;
 namespace zstd = support::zstd;
 
-constexpr std::size_t kib = 1024;
-const bytes content = support::counting(600 * kib);
+constexpr std::size_t kib_bytes = 1024;
+const bytes whole_content = support::counting(600 * kib_bytes);
 
-bytes raw_blocks(const bytes& of) {
+bytes blocks_of(const bytes& of) {
     bytes blocks;
-    for (std::size_t at = 0; at < of.size(); at += 100 * kib) {
-        blocks += zstd::raw_block(of.substr(at, 100 * kib), at + 100 * kib >= of.size());
+    for (std::size_t at = 0; at < of.size(); at += 100 * kib_bytes) {
+        blocks += zstd::raw_block(of.substr(at, 100 * kib_bytes), at + 100 * kib_bytes >= of.size());
     }
     return blocks;
 }
-bytes frame_of(const bytes& of) {
-    return zstd::magic + "\xe0" + support::little_endian(of.size(), 8) + raw_blocks(of);
+bytes one_frame_of(const bytes& of) {
+    return zstd::magic + "\xe0" + support::little_endian(of.size(), 8) + blocks_of(of);
 }
 /// Of so many bytes each.
-bytes frames_of(std::size_t size) {
+bytes cut_into_frames(std::size_t size) {
     bytes all;
-    for (std::size_t at = 0; at < content.size(); at += size) {
-        all += frame_of(content.substr(at, size));
+    for (std::size_t at = 0; at < whole_content.size(); at += size) {
+        all += one_frame_of(whole_content.substr(at, size));
     }
     return all;
 }
 
-sample file_of(const bytes& blob, const char* type = "u8", std::size_t width = 1) {
+sample file_with(const bytes& blob, const char* type = "u8", std::size_t width = 1) {
     sample file;
-    file.zstd_blob(blob, content.size()).dtype(type).shape({content.size() / width});
+    file.zstd_blob(blob, whole_content.size()).dtype(type).shape({whole_content.size() / width});
     return file;
 }
 
@@ -101,20 +101,20 @@ std::vector<T> loaded_in_parts(const reader& from, const std::vector<std::uint64
 
 /// What comes of all, cut at these places.
 errc outcome_in_parts(const bytes& blob, const std::vector<std::uint64_t>& ends) {
-    const reader from = support::opened(file_of(blob).file());
-    std::vector<std::uint8_t> elements(content.size());
+    const reader from = support::opened(file_with(blob).file());
+    std::vector<std::uint8_t> elements(whole_content.size());
     load_plan plan(from);
     plan.add("w", elements);
     std::uint32_t sum = 0;
     const result<void> done = load_in_parts(from, plan, ends, sum);
-    CHECK((!done || std::equal(content.begin(), content.end(), elements.begin(),
+    CHECK((!done || std::equal(whole_content.begin(), whole_content.end(), elements.begin(),
                                [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; })));
     return done ? errc{} : done.error().code();
 }
 
 bool can_be_cut(const sample& file) {
     const reader from = support::opened(file.file());
-    std::vector<std::uint8_t> elements(content.size());
+    std::vector<std::uint8_t> elements(whole_content.size());
     load_plan plan(from);
     plan.add("w", elements);
     const auto layout = blob_part::find_layout(from, ztensor::detail::load_plan_access::requests_of(plan)[0]);
@@ -127,9 +127,12 @@ bool can_be_cut(const sample& file) {
 
 TEST_CASE("a blob that is decoded in parts gives the same wherever it is cut") {
     using namespace blob_parts;
-    const bytes unsized = frame_of(content.substr(0, 100 * kib)) + zstd::frame(raw_blocks(content.substr(100 * kib)));
-    const bytes skipped = zstd::skippable_frame("abc") + frames_of(100 * kib) + zstd::skippable_frame("defg");
-    for (const bytes& blob : {frames_of(10 * kib), frames_of(200 * kib + 1), frame_of(content), unsized, skipped}) {
+    const bytes unsized = one_frame_of(whole_content.substr(0, 100 * kib_bytes)) +
+                          zstd::frame(blocks_of(whole_content.substr(100 * kib_bytes)));
+    const bytes skipped =
+        zstd::skippable_frame("abc") + cut_into_frames(100 * kib_bytes) + zstd::skippable_frame("defg");
+    for (const bytes& blob : {cut_into_frames(10 * kib_bytes), cut_into_frames(200 * kib_bytes + 1),
+                              one_frame_of(whole_content), unsized, skipped}) {
         CHECK(outcome_in_parts(blob, {}) == errc{});
         for (const std::uint64_t at : {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{17}, std::uint64_t{102415},
                                        std::uint64_t{300000}, std::uint64_t{blob.size() - 1}}) {
@@ -142,33 +145,35 @@ TEST_CASE("a blob that is decoded in parts gives the same wherever it is cut") {
 
 TEST_CASE("parts of a blob cut no elements, whatever frames do, and convert their own") {
     using namespace blob_parts;
-    for (const std::size_t size : {100 * kib, 100 * kib + 1, 100 * kib + 2}) {
-        const bytes blob = frames_of(size);
-        const reader from = support::opened(file_of(blob, "i16", 2).file());
+    for (const std::size_t size : {100 * kib_bytes, 100 * kib_bytes + 1, 100 * kib_bytes + 2}) {
+        const bytes blob = cut_into_frames(size);
+        const reader from = support::opened(file_with(blob, "i16", 2).file());
         const std::vector<float> expected = from["w"].read_as<float>().value();
         CAPTURE(size);
-        CHECK(loaded_in_parts<float>(from, {150000, 400000}, content.size() / 2) == expected);
+        CHECK(loaded_in_parts<float>(from, {150000, 400000}, whole_content.size() / 2) == expected);
     }
 }
 
 TEST_CASE("raw bytes with a digest are read in parts, too") {
     using namespace blob_parts;
     sample file;
-    file.blob(content).dtype("i16").shape({content.size() / 2});
-    file.component("digest", cbor::text(ztensor::digest_text(ztensor::digest::crc32c, support::bytes_of(content))));
+    file.blob(whole_content).dtype("i16").shape({whole_content.size() / 2});
+    file.component("digest",
+                   cbor::text(ztensor::digest_text(ztensor::digest::crc32c, support::bytes_of(whole_content))));
     const reader from = support::opened(file.file());
-    CHECK(loaded_in_parts<float>(from, {1, 150001, 400000}, content.size() / 2) == from["w"].read_as<float>().value());
+    CHECK(loaded_in_parts<float>(from, {1, 150001, 400000}, whole_content.size() / 2) ==
+          from["w"].read_as<float>().value());
 }
 
 TEST_CASE("the sums of the parts of a blob are combined to that of its digest") {
     using namespace blob_parts;
-    const bytes blob = frames_of(100 * kib);
+    const bytes blob = cut_into_frames(100 * kib_bytes);
     const std::string digest = ztensor::digest_text(ztensor::digest::crc32c, support::bytes_of(blob));
     for (const bool is_right : {true, false}) {
-        sample file = file_of(blob);
+        sample file = file_with(blob);
         file.component("digest", cbor::text(is_right ? digest : "crc32c:0x00000001"));
         const reader from = support::opened(file.file());
-        std::vector<std::uint8_t> elements(content.size());
+        std::vector<std::uint8_t> elements(whole_content.size());
         load_plan plan(from);
         plan.add("w", elements);
         std::uint32_t sum = 0;
@@ -181,28 +186,30 @@ TEST_CASE("the sums of the parts of a blob are combined to that of its digest") 
 
 TEST_CASE("frames that are broken or lie are found by the part that has them") {
     using namespace blob_parts;
-    const bytes first = frame_of(content.substr(0, 300 * kib)), second = content.substr(300 * kib);
+    const bytes first = one_frame_of(whole_content.substr(0, 300 * kib_bytes)),
+                second = whole_content.substr(300 * kib_bytes);
     for (const std::uint64_t at : {std::uint64_t{100000}, std::uint64_t{400000}}) {
-        CHECK(outcome_in_parts("x" + first + frame_of(second), {at}) == errc::decode_failed);
-        CHECK(outcome_in_parts(first + first + first, {at}) == errc::decode_size);              // too much
-        CHECK(outcome_in_parts(first + frame_of(second.substr(1)), {at}) == errc::decode_size); // too little
-        CHECK(outcome_in_parts(first + frame_of(second) + "abc", {at}) == errc::decode_failed);
-        CHECK(outcome_in_parts(first + frame_of(second).substr(0, 250 * kib), {at}) == errc::decode_failed); // cut off
+        CHECK(outcome_in_parts("x" + first + one_frame_of(second), {at}) == errc::decode_failed);
+        CHECK(outcome_in_parts(first + first + first, {at}) == errc::decode_size);                  // too much
+        CHECK(outcome_in_parts(first + one_frame_of(second.substr(1)), {at}) == errc::decode_size); // too little
+        CHECK(outcome_in_parts(first + one_frame_of(second) + "abc", {at}) == errc::decode_failed);
+        CHECK(outcome_in_parts(first + one_frame_of(second).substr(0, 250 * kib_bytes), {at}) ==
+              errc::decode_failed); // cut off
     }
 }
 
 TEST_CASE("what has rows of its own, or a digest that can't be combined, is not decoded in parts") {
     using namespace blob_parts;
-    const bytes blob = frames_of(100 * kib);
-    CHECK(can_be_cut(file_of(blob)));
-    sample hashed = file_of(blob);
+    const bytes blob = cut_into_frames(100 * kib_bytes);
+    CHECK(can_be_cut(file_with(blob)));
+    sample hashed = file_with(blob);
     hashed.component("digest", cbor::text("sha256:" + std::string(64, '0')));
     CHECK_FALSE(can_be_cut(hashed));
     sample raw;
-    raw.blob(content).dtype("u8").shape({content.size()});
+    raw.blob(whole_content).dtype("u8").shape({whole_content.size()});
     CHECK_FALSE(can_be_cut(raw)); // its rows can be read by themselves
     const reader in_planes = support::reopened({}, [&](ztensor::writer& out) {
-        std::vector<float> noise(300 * kib);
+        std::vector<float> noise(300 * kib_bytes);
         std::uint32_t state = 1;
         for (float& each : noise) {
             state = state * 1664525 + 1013904223;
@@ -211,7 +218,7 @@ TEST_CASE("what has rows of its own, or a digest that can't be combined, is not 
         out.add("w", {noise.size()}, noise, ztensor::store().planes()).value();
     });
     REQUIRE(in_planes["w"].is_in_planes());
-    std::vector<float> elements(300 * kib);
+    std::vector<float> elements(300 * kib_bytes);
     load_plan plan(in_planes);
     plan.add("w", elements);
     CHECK_FALSE(blob_part::find_layout(in_planes, ztensor::detail::load_plan_access::requests_of(plan)[0]).value());
