@@ -576,3 +576,28 @@ TEST_CASE("the word of the layout means nothing in 0.1, and objects around plane
         CHECK(refusal(file.read<ztensor::float16>("f")) == errc::size_mismatch);
     }
 }
+
+TEST_CASE("the files of the corpus that break the layout of planes open, and their elements are refused by the rule") {
+    using namespace planes_refused;
+    const std::pair<const char*, errc> files[] = {
+        {"unlike_lengths", errc::size_mismatch},      {"unlike_lengths_2", errc::size_mismatch},
+        {"too_many_exponents", errc::size_mismatch},  {"lying_dtype", errc::size_mismatch},
+        {"lying_dtype_2", errc::size_mismatch},       {"lying_the_other_way", errc::size_mismatch},
+        {"unknown_dtype", errc::unsupported_type},    {"seven_bits", errc::unsupported_type},
+        {"no_dtype", errc::attribute_not_found},      {"dtype_is_a_number", errc::attribute_type},
+        {"no_fraction", errc::layout_components},     {"a_third_component", errc::layout_components},
+        {"floats_for_fractions", errc::type_mismatch}};
+    for (const auto& [name, code] : files) {
+        CAPTURE(name);
+        const ztensor::reader file = ztensor::reader::open("tests/corpus/planes/" + std::string(name) + ".zt").value();
+        const ztensor::object_view object = file["w"];
+        CHECK_FALSE(object.format().is_known());
+        CHECK_FALSE(object.is_in_planes());
+        CHECK(object.has_attributes());
+        CHECK(refusal(object.data()) == code);
+        CHECK(refusal(object.read_as<float>()) == code);
+        for (const ztensor::component_view component : object) {
+            CHECK(component.read<std::byte>().value().size() == component.decoded_bytes().value());
+        }
+    }
+}
