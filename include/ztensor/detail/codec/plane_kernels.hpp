@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Floats of 2 and 4 bytes -> their exponents and their fractions, and back. Knows no files. SPEC.md section 14.
+// Floats of 2 and 4 bytes -> their exponents and their fractions, and back, in memory alone. SPEC.md section 14.
 #ifndef ZTENSOR_DETAIL_CODEC_PLANE_KERNELS_HPP
 #define ZTENSOR_DETAIL_CODEC_PLANE_KERNELS_HPP
 

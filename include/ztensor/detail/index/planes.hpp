@@ -35,18 +35,17 @@ inline constexpr std::array<string_view, 2> planes_keys = {planes_dtype_key, pla
 
 /// A dense tensor that is stored as two components.
 struct planes_tensor {
-    component_record data; ///< all elements, as if they were one compressed component
-    component_record exponents;
-    component_record fractions;
-    uint32_t first_component = 0; ///< of its object
+    component_record data;                 ///< all elements, as if they were one compressed component
+    std::array<component_record, 2> blobs; ///< of its exponents and its fractions
+    uint32_t first_component = 0;          ///< of its object
 
     [[nodiscard]] size_t width() const noexcept { return width_bytes(*data.dtype); }
-    [[nodiscard]] const component_record& part(plane which) const noexcept {
-        return which == plane::exponent ? exponents : fractions;
-    }
+    [[nodiscard]] const component_record& part(plane which) const noexcept { return blobs[static_cast<size_t>(which)]; }
+    [[nodiscard]] const component_record& exponents() const noexcept { return part(plane::exponent); }
+    [[nodiscard]] const component_record& fractions() const noexcept { return part(plane::fraction); }
 };
 
-/// The part of `count` elements, which holds `each` byte of every one. Errors: layout_components, type_mismatch,
+/// The component that holds one plane, which decodes to so many bytes. Errors: layout_components, type_mismatch,
 /// size_mismatch.
 inline result<component_record> find_plane(const manifest& index, const object_record& object, plane which,
                                            uint64_t bytes) {
@@ -93,13 +92,13 @@ ZTENSOR_COLD inline result<planes_tensor> read_planes(const manifest& index, con
         return fail(errc::shape_overflow, "the elements take more than 2^64 bytes");
     }
     planes_tensor made;
-    ZTENSOR_TRY_ASSIGN(made.exponents, find_plane(index, object, plane::exponent, *count));
-    ZTENSOR_TRY_ASSIGN(made.fractions, find_plane(index, object, plane::fraction, *bytes - *count));
+    ZTENSOR_TRY_ASSIGN(made.blobs[0], find_plane(index, object, plane::exponent, *count));
+    ZTENSOR_TRY_ASSIGN(made.blobs[1], find_plane(index, object, plane::fraction, *bytes - *count));
     made.first_component = object.first_component;
     made.data.dtype = storage;
     made.data.encoding = encoding::zstd;
-    made.data.offset = made.exponents.offset;
-    made.data.length = made.exponents.length + made.fractions.length; // of blobs of one file
+    made.data.offset = made.exponents().offset;
+    made.data.length = made.exponents().length + made.fractions().length; // of blobs of one file
     made.data.uncompressed_length = *bytes;
     made.data.knows_uncompressed_length = true;
     made.data.is_in_planes = true;
@@ -110,10 +109,15 @@ ZTENSOR_COLD inline result<planes_tensor> read_planes(const manifest& index, con
     return !object.format && index.text(object.format_word) == planes_format;
 }
 
+/// Whether an attribute is one of the layout itself.
+[[nodiscard]] inline bool is_planes_key(string_view key) noexcept {
+    return std::find(planes_keys.begin(), planes_keys.end(), key) != planes_keys.end();
+}
+
 /// All attributes of an object of that format, but with the values of others in place of the caller's own.
 [[nodiscard]] ZTENSOR_COLD inline attributes with_planes_keys(attributes values, const attributes& of_object) {
     for (const attributes::entry& each : of_object.values()) {
-        if (std::find(planes_keys.begin(), planes_keys.end(), each.key) != planes_keys.end()) {
+        if (is_planes_key(each.key)) {
             static_cast<void>(values.set_cbor(each.key, each.cbor)); // which is one item
         }
     }

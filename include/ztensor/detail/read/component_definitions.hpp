@@ -232,17 +232,13 @@ ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> des
 }
 
 ZTENSOR_INLINE void component_view::prefetch() const noexcept {
-    for (const detail::component_record* const blob : detail::blobs_of(*file_, *record_)) {
-        if (blob != nullptr) {
-            file_->source->prefetch(blob->offset, blob->length);
-        }
+    for (const detail::component_record& blob : detail::blobs_of(*file_, *record_)) {
+        file_->source->prefetch(blob.offset, blob.length);
     }
 }
 ZTENSOR_INLINE void component_view::evict() const noexcept {
-    for (const detail::component_record* const blob : detail::blobs_of(*file_, *record_)) {
-        if (blob != nullptr) {
-            file_->source->evict(blob->offset, blob->length);
-        }
+    for (const detail::component_record& blob : detail::blobs_of(*file_, *record_)) {
+        file_->source->evict(blob.offset, blob.length);
     }
 }
 
@@ -281,8 +277,8 @@ ZTENSOR_INLINE result<void> component_view::describe(detail::acquired& made) con
     ZTENSOR_TRY(found_);
     made.file = file_->shared_from_this();
     made.is_verified = true;
-    for (const detail::component_record* const blob : detail::blobs_of(*file_, *record_)) {
-        made.is_verified = made.is_verified && (blob == nullptr || detail::blob_check(*file_, *blob).is_wanted());
+    for (const detail::component_record& blob : detail::blobs_of(*file_, *record_)) {
+        made.is_verified = made.is_verified && detail::blob_check(*file_, blob).is_wanted();
     }
     made.may_be_borrowed =
         !record_->is_in_planes &&
@@ -331,9 +327,9 @@ ZTENSOR_INLINE result<digest_state> component_view::verify() const {
     ZTENSOR_TRY(found_);
     if (record_->is_in_planes) { // what can be said of both
         digest_state state = digest_state::match;
-        for (const detail::component_record* const blob : detail::blobs_of(*file_, *record_)) {
+        for (const detail::component_record& blob : detail::blobs_of(*file_, *record_)) {
             ZTENSOR_TRY_ASSIGN(const digest_state found,
-                               object_view(*file_, *object_)[detail::role_name(file_->index, *blob)].verify());
+                               object_view(*file_, *object_)[detail::role_name(file_->index, blob)].verify());
             state = state == digest_state::mismatch || found == digest_state::match ? state : found;
         }
         return state;

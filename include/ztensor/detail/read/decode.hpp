@@ -30,24 +30,30 @@ ZTENSOR_COLD inline result<bytes_view> load_blob(const opened_file& file, const 
 
 inline result<void> decode(const opened_file& file, const component_record& component, span<byte> destination);
 
-/// The same of a tensor in planes. Exponents of any encoding are decoded into the end of the destination, from where
-/// they are taken as they are joined.
+/// Elements in planes of any encoding: `fill(plane, bytes) -> result<void>` brings each plane, the exponents into the
+/// end of the destination, from where they are taken as they are joined.
+template <class Fill>
+result<void> fill_planes(const planes_tensor& planes, span<byte> destination, const Fill& fill) {
+    const size_t count = destination.size() / planes.width();
+    const span<byte> exponents = destination.last(count);
+    ZTENSOR_TRY(in_component(fill(plane::exponent, exponents), role_of(plane::exponent)));
+    byte_buffer memory;
+    ZTENSOR_TRY_ASSIGN(const span<byte> fractions, allocate(memory, destination.size() - count, "fractions"));
+    ZTENSOR_TRY(in_component(fill(plane::fraction, fractions), role_of(plane::fraction)));
+    join_planes(exponents.data(), fractions.data(), planes.width(), destination);
+    return {};
+}
+
+/// The same of a tensor in planes.
 ZTENSOR_COLD inline result<void> decode_any_planes(const opened_file& file, const planes_tensor& planes,
                                                    span<byte> destination) {
-    ZTENSOR_TRY(in_component(check_encoding(file, planes.exponents), role_of(plane::exponent)));
-    ZTENSOR_TRY(in_component(check_encoding(file, planes.fractions), role_of(plane::fraction)));
+    ZTENSOR_TRY(check_encodings(file, planes));
     if (planes_stream::can_read(planes)) {
         elements_in_memory to(destination, planes);
         return decode_planes(file, planes, to.taker());
     }
-    const size_t count = destination.size() / planes.width();
-    const span<byte> exponents = destination.last(count);
-    ZTENSOR_TRY(in_component(decode(file, planes.exponents, exponents), role_of(plane::exponent)));
-    byte_buffer memory;
-    ZTENSOR_TRY_ASSIGN(const span<byte> fractions, allocate(memory, destination.size() - count, "fractions"));
-    ZTENSOR_TRY(in_component(decode(file, planes.fractions, fractions), role_of(plane::fraction)));
-    join_planes(exponents.data(), fractions.data(), planes.width(), destination);
-    return {};
+    return fill_planes(planes, destination,
+                       [&](plane which, span<byte> bytes) { return decode(file, planes.part(which), bytes); });
 }
 
 /// Decodes all of a component into `destination`, which has exactly its decoded_length().
@@ -361,12 +367,11 @@ ZTENSOR_COLD inline result<void> read_seekable_runs(const opened_file& file, con
 inline result<void> read_runs(const opened_file& file, const component_record& component, const byte_runs& runs,
                               span<byte> destination, uint64_t& read_bytes);
 
-/// The same of a tensor in planes: exponents first, into the end of the destination, as decode_any_planes() has them.
+/// The same of a tensor in planes.
 ZTENSOR_COLD inline result<void> read_planes_runs(const opened_file& file, const component_record& component,
                                                   const byte_runs& runs, span<byte> destination, uint64_t& read_bytes) {
     const planes_tensor& planes = file.planes.of(component);
-    ZTENSOR_TRY(in_component(check_encoding(file, planes.exponents), role_of(plane::exponent)));
-    ZTENSOR_TRY(in_component(check_encoding(file, planes.fractions), role_of(plane::fraction)));
+    ZTENSOR_TRY(check_encodings(file, planes));
     const size_t width = planes.width();
     const optional<byte_runs> of_exponents = runs.scaled(width, 1), of_fractions = runs.scaled(width, width - 1);
     if (!of_exponents || !of_fractions) { // bytes that are no whole elements
@@ -377,16 +382,10 @@ ZTENSOR_COLD inline result<void> read_planes_runs(const opened_file& file, const
         copy_runs(left, whole, 0, destination);
         return {};
     }
-    const size_t count = destination.size() / width;
-    const span<byte> exponents = destination.last(count);
-    ZTENSOR_TRY(in_component(read_runs(file, planes.exponents, *of_exponents, exponents, read_bytes),
-                             role_of(plane::exponent)));
-    byte_buffer memory;
-    ZTENSOR_TRY_ASSIGN(const span<byte> fractions, allocate(memory, destination.size() - count, "fractions"));
-    ZTENSOR_TRY(in_component(read_runs(file, planes.fractions, *of_fractions, fractions, read_bytes),
-                             role_of(plane::fraction)));
-    join_planes(exponents.data(), fractions.data(), width, destination);
-    return {};
+    return fill_planes(planes, destination, [&](plane which, span<byte> bytes) {
+        return read_runs(file, planes.part(which), which == plane::exponent ? *of_exponents : *of_fractions, bytes,
+                         read_bytes);
+    });
 }
 
 /// Fills `destination` with the runs, which lie in the component's decoded length, and adds to `read_bytes` how many

@@ -88,8 +88,8 @@ private:
 
     result<void> start_planes() {
         const planes_tensor& planes = file_.planes.of(component_);
+        ZTENSOR_TRY(check_encodings(file_, planes));
         for (const plane which : {plane::exponent, plane::fraction}) {
-            ZTENSOR_TRY(in_component(check_encoding(file_, planes.part(which)), role_of(which)));
             planes_.push_back(std::make_unique<decoded_stream>(file_, planes.part(which), use_));
             ZTENSOR_TRY(in_component(planes_.back()->start(), role_of(which)));
         }

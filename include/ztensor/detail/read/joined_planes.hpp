@@ -17,6 +17,14 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// Both planes are stored in ways that are known. Errors: unsupported_encoding.
+inline result<void> check_encodings(const opened_file& file, const planes_tensor& planes) {
+    for (const plane which : {plane::exponent, plane::fraction}) {
+        ZTENSOR_TRY(in_component(check_encoding(file, planes.part(which)), role_of(which)));
+    }
+    return {};
+}
+
 /// Who takes elements that are joined: pieces of whole ones, in the file's byte order, of which `first` is the position
 /// of the first in the tensor. Several threads call it at once; a piece may be changed.
 struct elements_taker {
@@ -58,16 +66,16 @@ public:
 
     /// Other tensors, and what has no elements, are decoded part by part.
     [[nodiscard]] static bool can_read(const planes_tensor& planes) noexcept {
-        return planes.exponents.encoding == encoding::zstd && planes.exponents.length != 0 &&
-               planes.fractions.encoding == encoding::raw;
+        return planes.exponents().encoding == encoding::zstd && planes.exponents().length != 0 &&
+               planes.fractions().encoding == encoding::raw;
     }
 
     /// The blobs of exponents and fractions are given where they stay as they are, as a frame_stream takes them.
     planes_stream(const opened_file& file, const planes_tensor& planes, elements_taker to, uint64_t most_frame_bytes,
                   optional<bytes_view> stable_exponents, optional<bytes_view> stable_fractions)
         : file_(file), planes_(planes), to_(to),
-          exponents_(file, planes.exponents, element_count(planes), most_frame_bytes, stable_exponents),
-          stable_(stable_fractions), check_(file, planes.fractions) {}
+          exponents_(file, planes.exponents(), element_count(planes), most_frame_bytes, stable_exponents),
+          stable_(stable_fractions), check_(file, planes.fractions()) {}
 
     [[nodiscard]] size_t most_turns() const noexcept { return exponents_.most_turns(); }
 
@@ -103,7 +111,7 @@ private:
     static constexpr size_t piece_elements = size_t{64} << 10; ///< that are joined at once
 
     [[nodiscard]] static size_t element_count(const planes_tensor& planes) noexcept {
-        return static_cast<size_t>(planes.exponents.decoded_length().value_or(0));
+        return static_cast<size_t>(planes.exponents().decoded_length().value_or(0));
     }
 
     /// Where the fractions of a turn lie, if they are to be had in the order of the file: because they are digested, or
@@ -114,7 +122,7 @@ private:
             fractions = stable_->subspan(taken.begin * each, taken.size * each);
         } else if (check_.is_wanted()) {
             ZTENSOR_TRY_ASSIGN(const span<byte> room, mine.fractions.reserve(taken.size * each, "fractions"));
-            ZTENSOR_TRY(file_.source->read_at(planes_.fractions.offset + taken.begin * each, room));
+            ZTENSOR_TRY(file_.source->read_at(planes_.fractions().offset + taken.begin * each, room));
             fractions = room;
         }
         if (check_.is_wanted()) {
@@ -138,7 +146,7 @@ private:
                 piece = fractions.subspan(at * (width - 1), count * (width - 1));
             } else {
                 ZTENSOR_TRY_ASSIGN(const span<byte> room, mine.fractions.reserve(count * (width - 1), "fractions"));
-                ZTENSOR_TRY(file_.source->read_at(planes_.fractions.offset + (taken.begin + at) * (width - 1), room));
+                ZTENSOR_TRY(file_.source->read_at(planes_.fractions().offset + (taken.begin + at) * (width - 1), room));
                 piece = room;
             }
             join_planes(exponents.data() + at, piece.data(), width, elements.first(count * width));
@@ -161,8 +169,8 @@ private:
 /// Gives all elements of a tensor of which can_read() holds, on as many threads as the caller allows.
 ZTENSOR_COLD inline result<void> decode_planes(const opened_file& file, const planes_tensor& planes,
                                                elements_taker to) {
-    const component_record& exponents = planes.exponents;
-    const component_record& fractions = planes.fractions;
+    const component_record& exponents = planes.exponents();
+    const component_record& fractions = planes.fractions();
     ZTENSOR_TRY(check_blob_limit(exponents.length, file.options));
     ZTENSOR_TRY_ASSIGN(const optional<bytes_view> stable_exponents,
                        source_access::find_stable_range(*file.source, exponents.offset, exponents.length));

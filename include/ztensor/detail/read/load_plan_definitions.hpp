@@ -115,7 +115,7 @@ private:
         for (size_t i = 0; i < targets_.size() && looks < most_looks; ++i) {
             const load_target& each = targets_[i];
             const byte_source& source = *each.file->source;
-            const component_record& first = *blobs_of(*each.file, *each.component)[0];
+            const component_record& first = blobs_of(*each.file, *each.component)[0];
             if (first.length >= cold_bytes && source_access::is_file(source)) {
                 ++looks;
                 cold += source_access::is_cold(source, first.offset, first.length) ? 1u : 0u;
@@ -255,10 +255,8 @@ private:
     }
 
     static void announce_blobs(const load_target& target, const component_record& component, read_ahead& ahead) {
-        for (const component_record* const blob : blobs_of(*target.file, component)) {
-            if (blob != nullptr) {
-                ahead.add(*target.file->source, blob->offset, blob->length);
-            }
+        for (const component_record& blob : blobs_of(*target.file, component)) {
+            ahead.add(*target.file->source, blob.offset, blob.length);
         }
     }
 
@@ -522,11 +520,13 @@ ZTENSOR_INLINE result<void> load_plan::prefetch() const {
         ZTENSOR_TRY(detail::check_added(is_out_of_memory_));
         ZTENSOR_TRY_ASSIGN(const std::vector<detail::load_target> targets, detail::find_targets(file_, wanted_));
         for (const detail::load_target& each : targets) {
-            if (each.component->is_in_planes) {
-                detail::component_access::make(*each.file, *each.object, *each.component).prefetch();
+            if (each.is_one_raw_run) {
+                each.file->source->prefetch(each.offset, each.length);
                 continue;
             }
-            each.file->source->prefetch(each.offset, each.length);
+            for (const detail::component_record& blob : detail::blobs_of(*each.file, *each.component)) {
+                each.file->source->prefetch(blob.offset, blob.length);
+            }
         }
         return {};
     });

@@ -225,7 +225,7 @@ struct shared_blob {
         const planes_tensor& both = file.planes.of(*of.component);
         const elements_taker to = of.numbers ? numbers.emplace(*of.numbers, of.destination).taker()
                                              : memory.emplace(of.destination, both).taker();
-        planes.emplace(file, both, to, most_frame_bytes, stable(both.exponents), stable(both.fractions));
+        planes.emplace(file, both, to, most_frame_bytes, stable(both.exponents()), stable(both.fractions()));
     }
 
     [[nodiscard]] size_t most_turns() const noexcept { return frames ? frames->most_turns() : planes->most_turns(); }

@@ -24,7 +24,6 @@
 #include <ztensor/result.hpp>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -94,13 +93,10 @@ inline result<void> check_format(const opened_file& file, const object_record& o
 }
 
 /// The blobs that a component is made of: itself, or those of its planes.
-[[nodiscard]] inline std::array<const component_record*, 2> blobs_of(const opened_file& file,
-                                                                     const component_record& component) noexcept {
-    if (!component.is_in_planes) {
-        return {&component, nullptr};
-    }
-    const planes_tensor& planes = file.planes.of(component);
-    return {&planes.exponents, &planes.fractions};
+[[nodiscard]] inline span<const component_record> blobs_of(const opened_file& file,
+                                                           const component_record& component) noexcept {
+    return component.is_in_planes ? span<const component_record>(file.planes.of(component).blobs)
+                                  : span<const component_record>(&component, 1);
 }
 
 // -- access

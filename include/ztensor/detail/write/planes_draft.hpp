@@ -65,7 +65,7 @@ public:
         return static_cast<double>(stored) / static_cast<double>(taken);
     }
 
-    /// Whether zstd finds something that planes hide from it, such as rows that come again: as far as pieces tell that
+    /// Whether zstd makes less of whole elements than of planes, as where rows come again: as far as pieces tell that
     /// are longer than zstd looks back, one of each 16 MiB and at least four.
     result<bool> is_smaller_dense() {
         constexpr size_t least_pieces = 4, piece_bytes = size_t{640} << 10, bytes_of_each = size_t{16} << 20;
@@ -192,7 +192,7 @@ inline constexpr uint64_t least_bytes_in_planes = uint64_t{64} << 10;
 ZTENSOR_COLD inline result<attributes> attributes_of_planes(const attributes* given, dtype storage) {
     attributes all = given != nullptr ? *given : attributes();
     for (const attributes::entry& each : all.values()) {
-        if (std::find(planes_keys.begin(), planes_keys.end(), each.key) != planes_keys.end()) {
+        if (is_planes_key(each.key)) {
             return fail(errc::duplicate_key, "the attribute {} is one that the layout {} needs for itself",
                         {in_quotes(each.key), in_quotes(planes_format)});
         }
