@@ -115,7 +115,7 @@ private:
         for (size_t i = 0; i < targets_.size() && looks < most_looks; ++i) {
             const load_target& each = targets_[i];
             const byte_source& source = *each.file->source;
-            const component_record& first = blobs_of(*each.file, *each.component)[0];
+            const component_record& first = blobs_of(*each.file, *each.component).data()[0];
             if (first.length >= cold_bytes && source_access::is_file(source)) {
                 ++looks;
                 cold += source_access::is_cold(source, first.offset, first.length) ? 1u : 0u;
