@@ -451,7 +451,7 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
     if (indices.size() > 1) {
         return several_indices(indices);
     }
-    if (files.empty() && options.importer() != nullptr) {
+    if (files.empty() && importer_access::of(options) != nullptr) {
         files = std::move(hdf5_files);
     }
     if (indices.empty() && files.empty()) {
