@@ -45,6 +45,15 @@ nlohmann::json value_of(const std::string& text) {
 }
 
 ztensor::attributes changed(const ztensor::attributes& before, const attribute_options& options) {
+    const auto has = [&](const std::string& key) {
+        return std::any_of(before.values().begin(), before.values().end(),
+                           [&](const ztensor::attributes::entry& each) { return each.key == key; });
+    };
+    for (const std::string& key : options.removed) {
+        if (!has(key)) {
+            throw usage_error("there is no attribute \"" + printable(key) + "\" to remove");
+        }
+    }
     ztensor::attributes made;
     for (const ztensor::attributes::entry& each : before.values()) {
         if (std::find(options.removed.begin(), options.removed.end(), each.key) == options.removed.end()) {

@@ -45,6 +45,9 @@ struct tool {
 CLI::App* add_command(tool& to, const std::string& name, const std::string& summary, const std::string& example,
                       action run);
 
+/// Does the work; what it throws becomes a line on the standard error and an exit code.
+exit_code run(const action& chosen);
+
 /// An option that is given once for each value: what follows it is no second one.
 CLI::Option* each_once(CLI::Option* option);
 

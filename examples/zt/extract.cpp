@@ -24,6 +24,7 @@ exit_code extract_tensor(const extract_options& options) {
     const std::vector<ztensor::reader> files = open_inputs(options.path, options.input);
     const ztensor::reader* const found = find_file(files, options.name);
     const ztensor::reader& file = found != nullptr ? *found : files.front(); // which says that it has none
+    require_other_file(options.out, options.path, files);
     ztensor::export_options how;
     if (!options.dtype.empty()) {
         how.floats_as(*ztensor::find_dtype(options.dtype));

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -198,14 +197,11 @@ void save_layout(const std::vector<ztensor::reader>& files, const info_options& 
     if (files.size() != 1 || options.paths.size() != 1) {
         throw usage_error("--layout is for one file");
     }
-    std::ofstream svg(options.layout_path, std::ios::binary);
-    svg << draw_layout(files.front(), options.paths.front());
-    if (!svg.flush()) {
-        throw std::runtime_error("can't write " + options.layout_path);
-    }
+    const std::string& path = options.paths.front();
+    save_text(options.layout_path, draw_layout(files.front(), path), path, files);
 }
 
-void show_one(const std::string& path, info_options& options) {
+exit_code show_one(const std::string& path, info_options& options) {
     const std::string note = change_note(path);
     const std::vector<ztensor::reader> files = open_noted(path, note);
     options.selected.check(files);
@@ -221,43 +217,52 @@ void show_one(const std::string& path, info_options& options) {
     if (!note.empty()) {
         std::cout << note << '\n';
     }
+    return good;
+}
+
+/// Adds what is in the files of `path` to `all`, or why they can't be opened.
+exit_code add_json(const std::string& path, info_options& options, nlohmann::ordered_json& all) {
+    if (const std::string note = change_note(path); !note.empty()) {
+        std::cerr << note << '\n';
+    }
+    std::vector<ztensor::reader> files;
+    try {
+        files = open_inputs(path);
+    } catch (const ztensor::exception& failure) {
+        all.push_back({{"path", path}, {"error", json_of(failure.error())}});
+        throw;
+    }
+    options.selected.check(files);
+    bool is_damaged = false;
+    for (const ztensor::reader& file : files) {
+        all.push_back(json_of(file, options.selected, options.has_digests, is_damaged));
+    }
+    tell_skipped(files);
+    return is_damaged ? bad : good;
 }
 
 /// One file as such; several, or a set, as a list. What can't be opened is told in it, too.
 exit_code show_json(info_options& options) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    const auto print_all = [&] { print_json(all.size() == 1 ? all.front() : nlohmann::ordered_json{{"files", all}}); };
-    bool is_damaged = false;
+    exit_code worst = good;
     for (const std::string& path : options.paths) {
-        if (const std::string note = change_note(path); !note.empty()) {
-            std::cerr << note << '\n';
-        }
-        std::vector<ztensor::reader> files;
-        try {
-            files = open_inputs(path);
-        } catch (const ztensor::exception& failure) {
-            all.push_back({{"path", path}, {"error", json_of(failure.error())}});
-            print_all();
-            throw;
-        }
-        options.selected.check(files);
-        for (const ztensor::reader& file : files) {
-            all.push_back(json_of(file, options.selected, options.has_digests, is_damaged));
-        }
-        tell_skipped(files);
+        worst = std::max(worst, run([&] { return add_json(path, options, all); }));
     }
-    print_all();
-    return is_damaged ? bad : good;
+    if (!all.empty()) {
+        print_json(all.size() == 1 ? all.front() : nlohmann::ordered_json{{"files", all}});
+    }
+    return worst;
 }
 
 exit_code show_info(info_options& options) {
     if (options.as_json) {
         return show_json(options);
     }
+    exit_code worst = good;
     for (const std::string& path : options.paths) {
-        show_one(path, options);
+        worst = std::max(worst, run([&] { return show_one(path, options); }));
     }
-    return good;
+    return worst;
 }
 
 } // namespace

@@ -16,8 +16,10 @@
 #endif
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <system_error>
 
@@ -105,6 +107,31 @@ std::vector<ztensor::reader> open_inputs(const std::string& path, const input_op
         throw content_error(printable(path) + " names no file");
     }
     return {files.begin(), files.end()};
+}
+
+void require_other_file(const std::string& out, const std::string& path, const std::vector<ztensor::reader>& files) {
+    const auto is_out = [&](const std::filesystem::path& each) {
+        std::error_code absent;
+        return std::filesystem::equivalent(std::filesystem::u8path(out), each, absent);
+    };
+    const bool is_part = std::any_of(files.begin(), files.end(), [&](const ztensor::reader& each) {
+        return is_out(std::filesystem::u8path(each.path()));
+    });
+    if (is_part || is_out(std::filesystem::u8path(path))) {
+        throw usage_error(printable(out) + " is what is read, and would be lost");
+    }
+}
+
+void save_text(const std::string& out, const std::string& text, const std::string& path,
+               const std::vector<ztensor::reader>& files) {
+    require_other_file(out, path, files);
+    errno = 0;
+    std::ofstream file(std::filesystem::u8path(out), std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) {
+        throw std::runtime_error("can't write " + printable(out) + ": " + std::generic_category().message(errno));
+    }
 }
 
 bool tell_skipped(const std::vector<ztensor::reader>& files) {

@@ -38,6 +38,14 @@ ztensor::reader open_input(const std::string& path, const input_options& options
 /// The same of what may be several files: the shards of a model, by their folder or index, or one file. At least one.
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options = {});
 
+/// Writes a page or a picture of what was read at `path` from `files`. Throws usage_error if `out` is one of these.
+void save_text(const std::string& out, const std::string& text, const std::string& path,
+               const std::vector<ztensor::reader>& files);
+
+/// Of a command whose output can't take the place of what is read: throws usage_error if `out` is `path` or one of
+/// `files`.
+void require_other_file(const std::string& out, const std::string& path, const std::vector<ztensor::reader>& files);
+
 /// Tells on the standard error what the files hold that is not among their objects: a line each and a count, and which
 /// files of other formats have no objects at all. True if there is anything to tell.
 bool tell_skipped(const std::vector<ztensor::reader>& files);

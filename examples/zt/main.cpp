@@ -116,6 +116,25 @@ void suggest(const CLI::App& app, const std::vector<std::string>& words) {
     }
 }
 
+/// What is wrong with a command line, in a line, and where it says what is right. The words are in the order in which
+/// they are taken.
+std::string refusal_of(const CLI::App& app, const CLI::ParseError& failure, const std::vector<std::string>& words) {
+    const std::vector<CLI::App*> chosen = app.get_subcommands(); // one, or none
+    const std::string command = chosen.empty() ? "zt" : "zt " + chosen.front()->get_name();
+    const std::vector<std::string> unknown = app.remaining(true);
+    const auto first = std::find_first_of(words.rbegin(), words.rend(), unknown.begin(), unknown.end());
+    const bool is_unknown =
+        failure.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && first != words.rend();
+    std::string why = failure.what();
+    if (is_unknown && chosen.empty() && first->substr(0, 1) != "-") {
+        why = "there is no command \"" + printable(*first) + '"';
+    } else if (is_unknown) {
+        why = (chosen.empty() ? "there is no option \"" : chosen.front()->get_name() + " takes no \"") +
+              printable(*first) + '"';
+    }
+    return "zt: " + why + "; " + command + " --help says what there is\n";
+}
+
 exit_code code_for(const ztensor::error& why) {
     switch (why.kind()) {
     case ztensor::error_kind::io:
@@ -124,7 +143,8 @@ exit_code code_for(const ztensor::error& why) {
         return why.code() == ztensor::errc::out_of_memory ? refused : bad;
     case ztensor::error_kind::not_found:
         return why.code() == ztensor::errc::file_not_found || why.code() == ztensor::errc::shard_missing ? refused
-                                                                                                         : usage;
+               : why.code() == ztensor::errc::object_not_found                                           ? usage
+                                                                                                         : bad;
     case ztensor::error_kind::usage:
         return why.code() == ztensor::errc::invalid_argument || why.code() == ztensor::errc::writer_closed ? usage
                                                                                                            : bad;
@@ -138,10 +158,11 @@ exit_code complain(const std::string& why, exit_code code) {
     return code;
 }
 
+} // namespace
+
 exit_code run(const action& chosen) {
     try {
-        const exit_code code = chosen();
-        return std::cout.flush() ? code : complain("can't write to the standard output", refused);
+        return chosen();
     } catch (const ztensor::exception& failure) {
         return complain(failure.what(), code_for(failure.error()));
     } catch (const usage_error& failure) {
@@ -153,6 +174,14 @@ exit_code run(const action& chosen) {
     } catch (const std::exception& failure) {
         return complain(failure.what(), refused);
     }
+}
+
+namespace {
+
+/// All of what was asked for, and what it printed is where it was to go.
+exit_code run_and_flush(const action& chosen) {
+    const exit_code code = run(chosen);
+    return std::cout.flush() ? code : complain("can't write to the standard output", refused);
 }
 
 void add_commands(tool& to) {
@@ -181,14 +210,15 @@ int main_of(int argc, char** argv) {
     try {
         app.parse(words_of(argc, argv));
     } catch (const CLI::ParseError& failure) {
-        if (app.exit(failure) == 0) {
-            return good;
+        if (failure.get_exit_code() == 0) { // help was asked for
+            return static_cast<exit_code>(app.exit(failure));
         }
+        std::cerr << refusal_of(app, failure, words_of(argc, argv));
         suggest(app, words_of(argc, argv));
         return usage;
     }
     if (asks_for_version || asks_for_man_page) {
-        return run([&] {
+        return run_and_flush([&] {
             std::cout << (asks_for_version ? version_text() + '\n' : man_page(app));
             return good;
         });
@@ -196,7 +226,7 @@ int main_of(int argc, char** argv) {
     if (!zt_tool.chosen) {
         return complain("a command is required; zt --help lists them", usage);
     }
-    return run(zt_tool.chosen);
+    return run_and_flush(zt_tool.chosen);
 }
 
 } // namespace

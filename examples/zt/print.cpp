@@ -84,12 +84,12 @@ exit_code print_tensor(const print_options& options) {
     const ztensor::selection part = numbers[options.name].slice(ztensor::span<const ztensor::index_range>(ranges));
     const ztensor::shape shape = part.shape().value();
     const std::uint64_t count = shape.element_count().value_or(~std::uint64_t{0});
+    if (count > options.most) {
+        throw usage_error(grouped(count) + " numbers of shape " + to_string(shape) + " are more than " +
+                          grouped(options.most) + ": give a slice, such as 0:4, or --most");
+    }
     std::cout << printable(object.name()) << ' ' << to_string(shape) << ' '
               << printable(object.dtype().is_present() ? object.dtype().text() : object.format().text()) << '\n';
-    if (count > options.most) {
-        throw usage_error(grouped(count) + " numbers are more than " + grouped(options.most) +
-                          ": give a slice, such as 0:4, or --most");
-    }
     const std::uint64_t row = shape.empty() || shape.back() == 0 ? 1 : shape.back();
     const bool is_plain = !object.type().is_present();
     const std::string what = "reading " + options.name;

@@ -10,8 +10,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -142,14 +142,12 @@ exit_code write_report(const report_options& options) {
     const std::vector<ztensor::reader> files = open_inputs(options.path);
     tell_skipped(files);
     const std::string content = embedded(content_of(files, options));
-    std::ofstream out(options.out, std::ios::binary);
+    std::ostringstream out;
     out << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
            "content=\"width=device-width\"><title>zt report</title><style>"
         << report_style << "</style></head><body>" << report_frame << "<script type=\"application/json\" id=\"data\">"
         << content << "</script>\n<script>" << report_script << "</script></body></html>\n";
-    if (!out.flush()) {
-        throw std::runtime_error("can't write " + options.out);
-    }
+    save_text(options.out, out.str(), options.path, files);
     return good;
 }
 

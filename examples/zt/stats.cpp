@@ -209,8 +209,11 @@ void stats_table::print() const {
                  {"INF", true}},
                 rows_);
     std::cout << '\n' << emphasised("from MIN to MAX") << '\n';
+    const std::size_t bar_columns = histogram_bars + 3; // with both ends and a blank
+    const std::size_t columns = output_columns();
+    const std::size_t name_columns = columns == 0 ? 0 : std::max(columns, bar_columns + 8) - bar_columns;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-        std::cout << histograms_[i] << ' ' << rows_[i].front() << '\n';
+        std::cout << histograms_[i] << ' ' << cut_in_the_middle(rows_[i].front(), name_columns) << '\n';
     }
 }
 

@@ -50,7 +50,8 @@ std::string usage_of(const CLI::App& command) {
     }
     std::string out = "zt " + command.get_name() + " [OPTIONS]";
     for (const CLI::Option* const each : arguments_of(command)) {
-        out += ' ' + argument_synopsis(*each);
+        const std::string synopsis = argument_synopsis(*each);
+        out += each->get_required() ? ' ' + synopsis : " [" + synopsis + ']';
     }
     return out;
 }

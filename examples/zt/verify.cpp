@@ -3,6 +3,7 @@
 #include "input.hpp"
 #include "terminal.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -75,13 +76,19 @@ exit_code verify_file(const ztensor::reader& file, const verify_options& options
     return found.ok() ? good : bad;
 }
 
+exit_code verify_path(const std::string& path, const verify_options& options) {
+    exit_code worst = good;
+    for (const ztensor::reader& file : open_inputs(path)) {
+        worst = std::max(worst, run([&] { return verify_file(file, options); }));
+    }
+    return worst;
+}
+
+/// All of them, also behind one that is bad or can't be opened.
 exit_code verify_all(const verify_options& options) {
     exit_code worst = good;
     for (const std::string& path : options.paths) {
-        for (const ztensor::reader& file : open_inputs(path)) {
-            const exit_code code = verify_file(file, options);
-            worst = code == good ? worst : code;
-        }
+        worst = std::max(worst, run([&] { return verify_path(path, options); }));
     }
     return worst;
 }

@@ -123,8 +123,13 @@ inline constexpr std::array<logical_type_facts, 9> logical_types = {{
     {logical_type::f8_e8m0, "f8_e8m0", dtype::u8, 1, ""},
     {logical_type::f4_e2m1, "f4_e2m1", dtype::u8, 1, "", 2},
 }};
+
+namespace detail {
+
 /// How many of these 1.2 knows; they come first.
 inline constexpr std::size_t logical_types_of_1_2 = 6;
+
+} // namespace detail
 
 /// The name that files have for it, such as "complex64".
 [[nodiscard]] constexpr std::string_view name(logical_type type) noexcept {
@@ -147,7 +152,7 @@ find_logical_type_among(std::size_t first_rows, std::string_view name) noexcept 
 
 /// The row of that logical type, or nullptr for a word that the text of 1.2 does not define.
 [[nodiscard]] constexpr const logical_type_facts* find_logical_type(std::string_view name) noexcept {
-    return detail::find_logical_type_among(logical_types_of_1_2, name);
+    return detail::find_logical_type_among(detail::logical_types_of_1_2, name);
 }
 /// The same for a word that the text of version 2 does not define.
 [[nodiscard]] constexpr const logical_type_facts* find_any_logical_type(std::string_view name) noexcept {

@@ -92,13 +92,14 @@ public:
         return add_dense(name, dimensions, detail::typed_bytes_of(elements), how);
     }
 
-    /// Puts another object in the place of one. The elements are written at once. In place it must have the same
-    /// format, shape, types and size, be stored raw in one component that no other object shares, and have a digest of
-    /// the same algorithm or, like the old one, none. Errors: object_not_found; not_expressible (in place); those of
-    /// writer::add_object.
+    /// Puts another object in the place of one, with the attributes of the draft. The elements are written at once. In
+    /// place it must have the same format, shape, types and size, be stored raw in one component that no other object
+    /// shares, and have a digest of the same algorithm or, like the old one, none; attributes stay. Errors:
+    /// object_not_found; not_expressible (in place); those of writer::add_object.
     result<void> replace(std::string_view name, const object_draft& draft);
 
-    /// The same with a dense tensor, see writer::add().
+    /// The same with a dense tensor, see writer::add(). It keeps the attributes of a dense tensor in whose place it
+    /// comes.
     template <class Elements>
     result<void> replace(std::string_view name, const shape& dimensions, const Elements& elements,
                          const store& how = {}) {

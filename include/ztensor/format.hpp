@@ -256,11 +256,6 @@ inline constexpr std::array<format_facts, 5> formats = {{
 /// Every blob starts at a multiple of this (SPEC.md section 2.2).
 inline constexpr std::uint64_t blob_alignment = 64;
 
-/// The same in version 2 (SPEC.md section 13.2).
-inline constexpr std::uint64_t blob_alignment_2 = 4096;
-/// What every blob of a canonical file of version 2 starts at a multiple of.
-inline constexpr std::uint64_t canonical_alignment_2 = 65536;
-
 /// No zstd blob decodes to more than this many times its size: a block of at most 128 KiB takes at least 4 bytes
 /// (SPEC.md section 6.2).
 inline constexpr std::uint64_t max_zstd_ratio = 32768;
@@ -272,8 +267,15 @@ inline constexpr std::uint64_t max_zstd_ratio = 32768;
 
 /// No object, component or attribute name is longer (SPEC.md section 3.5).
 inline constexpr std::size_t max_name_bytes = 4096;
-/// The same in version 2 (SPEC.md section 13.4).
+
+namespace detail {
+
+// The same in version 2: SPEC.md sections 13.2 and 13.4. Every blob of a canonical file starts at a multiple of more.
 inline constexpr std::size_t max_name_bytes_2 = 1024;
+inline constexpr std::uint64_t blob_alignment_2 = 4096;
+inline constexpr std::uint64_t canonical_alignment_2 = 65536;
+
+} // namespace detail
 
 /// How integers of a few bits share words: "8_per_i32" is eight to each i32, the first in the lowest bits.
 struct packing {

@@ -150,8 +150,6 @@ public:
 
     /// Null for none, which differs from an empty map.
     [[nodiscard]] const attributes* get() const noexcept { return values_; }
-    /// What a writer of 0.1 to 1.2 checks them by.
-    [[nodiscard]] detail::check_of_attributes check() const noexcept { return check_; }
     /// Others in their place, or with null none.
     [[nodiscard]] object_attributes with(const attributes* values) const noexcept {
         object_attributes others = *this;
@@ -160,8 +158,11 @@ public:
     }
 
 private:
+    friend struct detail::draft_access;
+
     const attributes* values_ = nullptr;
-    // Set by the call that has attributes, so that programs without them hold no code for it.
+    // What a writer of 0.1 to 1.2 checks them by. Set by the call that has attributes, so that programs without them
+    // hold no code for it.
     detail::check_of_attributes check_ = [](format_version, const detail::object_entry&) { return result<void>(); };
 };
 
@@ -215,12 +216,9 @@ public:
     [[nodiscard]] const std::string& format() const& noexcept { return format_; }
     [[nodiscard]] const ztensor::shape& shape() const& noexcept { return shape_; }
     [[nodiscard]] const std::optional<ztensor::attributes>& attributes() const& noexcept { return attributes_; }
-    /// In the order in which the blobs will be written.
-    [[nodiscard]] const std::vector<detail::component_source>& components() const& noexcept { return components_; }
     const std::string& format() const&& = delete; // these borrow from a draft that is about to die
     const ztensor::shape& shape() const&& = delete;
     const std::optional<ztensor::attributes>& attributes() const&& = delete;
-    const std::vector<detail::component_source>& components() const&& = delete;
 
 private:
     friend struct detail::draft_access;
@@ -236,8 +234,8 @@ private:
     std::string format_;
     ztensor::shape shape_;
     std::optional<ztensor::attributes> attributes_;
-    std::vector<detail::component_source> components_;
-    bool keeps_word_ = false; ///< the format's: see object_entry
+    std::vector<detail::component_source> components_; ///< in the order in which the blobs will be written
+    bool keeps_word_ = false;                          ///< the format's: see object_entry
 };
 
 namespace detail {
@@ -246,6 +244,9 @@ namespace detail {
 struct draft_access {
     static void add(object_draft& draft, std::string_view role, const typed_bytes& elements, const store& how) {
         draft.add_elements(role, elements, how);
+    }
+    [[nodiscard]] static const std::vector<component_source>& components(const object_draft& draft) noexcept {
+        return draft.components_;
     }
     [[nodiscard]] static component_source& last(object_draft& draft) noexcept { return draft.components_.back(); }
     /// Of a component of no letters, too.
@@ -260,6 +261,7 @@ struct draft_access {
         how.holds_exponents_ = true;
     }
     [[nodiscard]] static bool holds_exponents(const store& how) noexcept { return how.holds_exponents_; }
+    [[nodiscard]] static check_of_attributes check_of(const object_attributes& about) noexcept { return about.check_; }
     static void keep_word(object_draft& draft) noexcept { draft.keeps_word_ = true; }
     [[nodiscard]] static bool keeps_word(const object_draft& draft) noexcept { return draft.keeps_word_; }
 };

@@ -25,6 +25,7 @@ namespace detail {
 struct foreign_file;
 struct hdf5_importer; // in hdf5.hpp
 struct imported;
+struct importer_access;
 struct opened_file;
 
 using import_function = result<imported> (*)(const foreign_file& file);
@@ -150,9 +151,10 @@ struct read_options {
     [[nodiscard]] shard_lookup shards() const noexcept { return shards_; }
     [[nodiscard]] bool is_stable_file() const noexcept { return stable_file_; }
     [[nodiscard]] bool is_strict() const noexcept { return strict_; }
-    [[nodiscard]] detail::import_function importer() const noexcept { return importer_; }
 
 private:
+    friend struct detail::importer_access;
+
     io_mode mode_ = io_mode::automatic;
     bool direct_ = false;
     bool drop_behind_ = false;
@@ -169,6 +171,15 @@ private:
     bool strict_ = false;
     detail::import_function importer_ = nullptr;
 };
+
+namespace detail {
+
+/// For what opens files of other formats.
+struct importer_access {
+    [[nodiscard]] static import_function of(const read_options& options) noexcept { return options.importer_; }
+};
+
+} // namespace detail
 
 /// The format version to write. What a version can't express is refused by name, before anything of it is written.
 enum class format_version : std::uint8_t { v0_1, v1_1, v1_2, v2 };

@@ -32,6 +32,11 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+namespace detail {
+
+struct s3_access;
+
+} // namespace detail
 
 /// Keys for S3.
 struct s3_credentials {
@@ -96,9 +101,10 @@ struct s3_options {
         return !choices_.keys && !choices_.searches_keys && callback_ == nullptr;
     }
     [[nodiscard]] const std::function<result<s3_credentials>()>& callback() const noexcept { return callback_; }
-    [[nodiscard]] const detail::s3_choices& choices() const noexcept { return choices_; }
 
 private:
+    friend struct detail::s3_access;
+
     detail::s3_choices choices_;
     std::function<result<s3_credentials>()> callback_;
 };
@@ -130,6 +136,11 @@ private:
 
 namespace detail {
 
+/// What was chosen, for requests.
+struct s3_access {
+    [[nodiscard]] static const s3_choices& choices_of(const s3_options& options) noexcept { return options.choices_; }
+};
+
 /// What requests for s3://bucket/key are made with. Errors: those of find_s3_target().
 inline result<s3_target> s3_target_of(std::string_view uri, const s3_options& where, const http_settings& how) {
     s3_store::keys_function function;
@@ -140,7 +151,7 @@ inline result<s3_target> s3_target_of(std::string_view uri, const s3_options& wh
                             std::move(keys.session_token)};
         };
     }
-    return find_s3_target(uri, where.choices(), std::move(function), how);
+    return find_s3_target(uri, s3_access::choices_of(where), std::move(function), how);
 }
 
 } // namespace detail

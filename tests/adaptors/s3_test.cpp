@@ -192,16 +192,19 @@ TEST_CASE("The options fill what is chosen, and the last choice of credentials c
         variables.access_key_id = in_environment.access_key_id;
         variables.secret_access_key = in_environment.secret_access_key;
         variables.session_token = in_environment.session_token;
-        const auto keys = ztensor::detail::resolve_s3_account(options.choices(), variables, {}).value().keys;
+        const auto keys =
+            ztensor::detail::resolve_s3_account(ztensor::detail::s3_access::choices_of(options), variables, {})
+                .value()
+                .keys;
         return keys ? keys->access_key_id + ' ' + keys->secret_access_key + ' ' + keys->session_token : "none";
     };
-    CHECK(ztensor::detail::needs_aws_files(options.choices()));
+    CHECK(ztensor::detail::needs_aws_files(ztensor::detail::s3_access::choices_of(options)));
     options.region("eu-west-1").endpoint("http://h").path_style(true).credentials("id", "secret", "token");
     CHECK(options.region() == "eu-west-1");
     CHECK(options.endpoint() == "http://h");
     CHECK(options.path_style() == true);
     CHECK_FALSE(options.is_anonymous());
-    CHECK_FALSE(ztensor::detail::needs_aws_files(options.choices()));
+    CHECK_FALSE(ztensor::detail::needs_aws_files(ztensor::detail::s3_access::choices_of(options)));
     CHECK(of({}) == "id secret token");
     options.anonymous();
     CHECK(options.is_anonymous());
@@ -215,7 +218,7 @@ TEST_CASE("The options fill what is chosen, and the last choice of credentials c
     CHECK(of({"env-id", "env-hidden", "env-token"}) == "env-id env-hidden env-token");
     options.profile("p");
     CHECK(options.profile() == "p");
-    CHECK(ztensor::detail::needs_aws_files(options.choices()));
+    CHECK(ztensor::detail::needs_aws_files(ztensor::detail::s3_access::choices_of(options)));
 }
 
 // ---- reading

@@ -302,7 +302,7 @@ TEST_CASE("the logical types are those of the specification") {
         {"f8_e4m3fnuz", dtype::u8, 1, ""},         {"f8_e5m2fnuz", dtype::u8, 1, ""},
         {"complex64", dtype::f32, 2, "complex64"}, {"complex128", dtype::f64, 2, "complex128"},
     };
-    CHECK(ztensor::logical_types_of_1_2 == std::size(rows));
+    CHECK(ztensor::detail::logical_types_of_1_2 == std::size(rows));
     for (const row& each : rows) {
         CAPTURE(each.name);
         const ztensor::logical_type_facts* const found = ztensor::find_logical_type(each.name);
@@ -320,7 +320,7 @@ TEST_CASE("the logical types are those of the specification") {
 }
 
 TEST_CASE("version 2 defines three logical types besides those of 1.2") {
-    CHECK(ztensor::logical_types.size() == ztensor::logical_types_of_1_2 + 3);
+    CHECK(ztensor::logical_types.size() == ztensor::detail::logical_types_of_1_2 + 3);
     for (const ztensor::logical_type_facts& each : ztensor::logical_types) {
         CAPTURE(each.name);
         CHECK(ztensor::find_any_logical_type(each.name) == &each);
@@ -377,9 +377,9 @@ TEST_CASE("the encodings and digests are those of the specification") {
     for (const std::string_view unknown : {"", "raw", "zstd", "zt.zstd-seekable/2"}) {
         CHECK_FALSE(ztensor::find_registered_encoding(unknown).has_value());
     }
-    CHECK(ztensor::blob_alignment_2 == 4096);
-    CHECK(ztensor::canonical_alignment_2 == 65536);
-    CHECK(ztensor::max_name_bytes_2 == 1024);
+    CHECK(ztensor::detail::blob_alignment_2 == 4096);
+    CHECK(ztensor::detail::canonical_alignment_2 == 65536);
+    CHECK(ztensor::detail::max_name_bytes_2 == 1024);
     CHECK(ztensor::blob_alignment == 64);
     CHECK(ztensor::max_zstd_ratio == 32768);
     CHECK(ztensor::max_name_bytes == 4096);

@@ -255,6 +255,14 @@ TEST_CASE("entries of archives are found as the directory tells of them, or refu
     CHECK(opened(archive({streamed})) == "zip_malformed");
 }
 
+TEST_CASE("an archive is named for what holds the rest of it, whichever entry stands first") {
+    using namespace built_foreign;
+    const auto wheel =
+        open_as("package.whl", archive({{"package/nmp/saved_model.pb", "x"}, {"package-1.0.dist-info/WHEEL", "y"}}));
+    REQUIRE(refusal(wheel) == errc::foreign_file);
+    CHECK(wheel.error().sentence().find("Python wheel") != std::string::npos);
+}
+
 TEST_CASE("entries that inflate to other than they declare are damaged") {
     using namespace built_foreign;
     const bytes array = npy_of("<i2", "(4,)", "abcdefgh");

@@ -526,6 +526,7 @@ TEST_CASE("of very many files that are several models not all are named") {
     REQUIRE(refusal(set) == errc::duplicate_key);
     CHECK(set.error().sentence().find("\"q29.safetensors\", ...") != std::string::npos);
     CHECK(set.error().sentence().find("\"q30.safetensors\", ") == std::string::npos);
+    CHECK(set.error().sentence().find("; and 26 more") != std::string::npos); // of 29 names that are there twice
 }
 
 TEST_CASE("a part that the caller names, too, is opened once, with its model or alone") {

@@ -10,7 +10,10 @@
 #include "write/gone_on_with.hpp"
 
 #include <ztensor/edit.hpp>
+#include <ztensor/float_types.hpp>
+#include <ztensor/object_draft.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -244,6 +247,55 @@ TEST_CASE("attributes of objects and of the file are read, changed and taken awa
     const reader file = reader::open(directory / "f").value();
     CHECK(!file.has_attributes());
     CHECK(!file.find("a").value().has_attributes());
+}
+
+TEST_CASE("a dense tensor that is replaced keeps its attributes, and an object by a draft has the draft's") {
+    for (const format_version version : {format_version::v0_1, format_version::v1_1, format_version::v1_2}) {
+        CAPTURE(static_cast<int>(version));
+        const temp_dir directory;
+        write_old(directory / "f", version);
+        editor change = edit(directory / "f").value();
+        change.attributes("a", attributes().set("unit", "m")).value();
+        change.attributes("b", attributes().set("unit", "s")).value();
+        change.finish().value();
+
+        change = edit(directory / "f").value();
+        change.replace("a", {3}, edited_elements).value();
+        change.replace("a", {1}, std::vector<float>{9}).value(); // once more
+        ztensor::object_draft draft(ztensor::format::dense, {3});
+        draft.component("data", edited_elements);
+        change.replace("b", draft).value();
+        change.finish().value();
+
+        const reader file = reader::open(directory / "f").value();
+        CHECK(file.read<float>("a").value() == std::vector<float>{9});
+        CHECK(file.find("a").value().attributes().text("unit").value() == "m");
+        CHECK(!file.find("b").value().has_attributes());
+    }
+}
+
+TEST_CASE("a tensor keeps its attributes on its way into planes and back") {
+    const temp_dir directory;
+    std::vector<ztensor::bfloat16> weights;
+    for (std::uint32_t i = 0, random = 1; i < 65536; ++i) { // of which zstd alone would make little less
+        random = random * 1664525 + 1013904223;
+        weights.emplace_back(static_cast<float>(random >> 8) * 0x1p-24F - 0.5F);
+    }
+    {
+        auto out = ztensor::writer::create(directory / "f").value();
+        out.add("w", {65536}, weights, ztensor::store(), attributes().set("unit", "m")).value();
+        out.finish().value();
+    }
+    for (const bool is_in_planes : {true, false}) {
+        CAPTURE(is_in_planes);
+        editor change = edit(directory / "f").value();
+        change.replace("w", {65536}, weights, is_in_planes ? ztensor::store().planes() : ztensor::store()).value();
+        change.finish().value();
+        const reader file = reader::open(directory / "f").value();
+        CHECK(file["w"].is_in_planes() == is_in_planes);
+        CHECK(file["w"].attributes().text("unit").value() == "m");
+        CHECK(file.read<ztensor::bfloat16>("w").value() == weights);
+    }
 }
 
 TEST_CASE("what an edit refuses changes nothing, and the editor goes on") {

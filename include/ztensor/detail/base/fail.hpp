@@ -10,6 +10,7 @@
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 
+#include <algorithm>
 #include <initializer_list>
 #include <new>
 #include <stdexcept>
@@ -103,24 +104,30 @@ result<T> in_component(result<T> outcome, string_view role) {
 /// Everything that is wrong, said at once instead of one after the other.
 class problem_list {
 public:
+    static constexpr size_t most_kept = 100;
+
     void add(error why) {
         ++count_;
-        if (kept_.size() < most_told) {
+        if (kept_.size() < most_kept) {
             kept_.push_back(std::move(why));
         }
     }
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
     [[nodiscard]] size_t size() const noexcept { return count_; }
 
-    /// The only one; of several the code and kind of the first, and a sentence that begins with `introduction`.
-    [[nodiscard]] ZTENSOR_COLD error all(string introduction, bool are_of_one_file) const {
+    /// The only one; of several the code and kind of the first, and a sentence that begins with `introduction` and
+    /// tells the first of them.
+    [[nodiscard]] ZTENSOR_COLD error all(string introduction, bool are_of_one_file,
+                                         size_t most_told = most_kept) const {
         const error& first = kept_.front();
         if (count_ == 1) {
             return first;
         }
         string text = std::move(introduction);
         const char* separator = " ";
-        for (const error& each : kept_) {
+        const size_t told = (std::min)(kept_.size(), most_told);
+        for (size_t i = 0; i < told; ++i) {
+            const error& each = kept_[i];
             const bool has_path = !are_of_one_file && !each.path().empty();
             text += separator;
             text += has_path ? sentence("{}: ", {in_quotes(each.path())}) : string();
@@ -128,14 +135,13 @@ public:
             text += each.sentence();
             separator = "; ";
         }
-        text += count_ > kept_.size() ? sentence("; and {} more", {count_ - kept_.size()}) : string();
+        text += count_ > told ? sentence("; and {} more", {count_ - told}) : string();
         error made(first.code(), std::move(text));
         return (first.kind() == error_kind::usage ? std::move(made).by_caller() : std::move(made))
             .in_file(are_of_one_file ? first.path() : string_view());
     }
 
 private:
-    static constexpr size_t most_told = 100;
     vector<error> kept_;
     size_t count_ = 0;
 };

@@ -483,7 +483,8 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file
         return import_pt_program(file, directory, *folder);
     }
     if (directory.find(keras_weights) != nullptr) {
-        return file.options.importer() != nullptr ? file.options.importer()(file) : refuse_hdf5(true);
+        return importer_access::of(file.options) != nullptr ? importer_access::of(file.options)(file)
+                                                            : refuse_hdf5(true);
     }
     return import_npz(file, directory);
 }

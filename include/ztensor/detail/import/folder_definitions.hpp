@@ -451,7 +451,7 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
     if (indices.size() > 1) {
         return several_indices(indices);
     }
-    if (files.empty() && options.importer() != nullptr) {
+    if (files.empty() && importer_access::of(options) != nullptr) {
         files = std::move(hdf5_files);
     }
     if (indices.empty() && files.empty()) {
@@ -479,7 +479,7 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
     join(*set, problems);
     opened_result joined = finish_set(std::move(set), problems);
     const bool has_twins = !joined && joined.error().code() == errc::duplicate_key;
-    return has_twins ? several_models(files, joined.error()) : std::move(joined);
+    return has_twins ? several_models(files, set_problems(problems, 3)) : std::move(joined);
 }
 
 [[nodiscard]] ZTENSOR_COLD inline bool is_folder(const native_path& path) noexcept {

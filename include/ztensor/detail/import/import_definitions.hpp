@@ -141,7 +141,8 @@ ZTENSOR_COLD inline result<imported> import_as(foreign_kind_id kind, const forei
     case foreign_kind_id::onnx:
         return import_onnx(file);
     default:
-        return file.options.importer() != nullptr ? file.options.importer()(file) : refuse_hdf5(false);
+        return importer_access::of(file.options) != nullptr ? importer_access::of(file.options)(file)
+                                                            : refuse_hdf5(false);
     }
 }
 

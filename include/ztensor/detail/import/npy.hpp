@@ -219,10 +219,10 @@ inline constexpr zip_kind zip_kinds[] = {
     return name.size() > mark.size() && name.substr(name.size() - mark.size()) == mark;
 }
 
-/// What the archive is; null if no entry says it.
+/// What the archive is, the first of the kinds that an entry tells; null if none does.
 [[nodiscard]] ZTENSOR_COLD inline const char* zip_kind_of(const zip_directory& directory) noexcept {
-    for (const zip_entry& each : directory.entries()) {
-        for (const zip_kind& kind : zip_kinds) {
+    for (const zip_kind& kind : zip_kinds) { // a wheel may hold a SavedModel
+        for (const zip_entry& each : directory.entries()) {
             if (is_mark(kind.mark, each.name)) {
                 return kind.what;
             }

@@ -487,7 +487,7 @@ private:
         };
         ZTENSOR_TRY(from_.for_each_field(file_.source->size(), take));
         if (!has_graph) {
-            return fail(errc::schema_missing, "the model has no graph");
+            return fail(errc::schema_missing, "as an ONNX model, which its bytes may be, it has no graph");
         }
         return has_more ? read_beside_graph() : result<void>();
     }

@@ -183,7 +183,8 @@ ZTENSOR_COLD inline result<container> identify_container(bytes_view head, uint64
     if (start.size() < magic_bytes) {
         return fail(errc::file_too_small, "a file of {} bytes is too small for .zt", {file_bytes});
     }
-    return fail(errc::bad_magic, "not a .zt file: it starts with {}, not with \"ZTEN1000\"", {in_quotes(start)});
+    return fail(errc::bad_magic, "neither a .zt file nor one of another format that is known: it starts with {}",
+                {in_quotes(start)});
 }
 
 /// The size field and what it leaves: shared by all containers. `fixed_bytes` is what surrounds the manifest.

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -161,10 +160,9 @@ public:
 
     /// Whose data that is, which it is of one of them.
     [[nodiscard]] const planes_tensor& of(const component_record& data) const noexcept {
-        const auto behind = std::upper_bound(all_.begin(), all_.end(), &data,
-                                             [](const component_record* record, const planes_tensor& each) {
-                                                 return std::less<const component_record*>()(record, &each.data);
-                                             });
+        const auto behind = std::upper_bound(
+            all_.begin(), all_.end(), &data,
+            [](const component_record* record, const planes_tensor& each) { return record < &each.data; });
         return *(behind - 1);
     }
 

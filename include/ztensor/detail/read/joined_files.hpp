@@ -34,8 +34,9 @@ struct joined_files {
     }
 };
 
-[[nodiscard]] ZTENSOR_COLD inline error set_problems(const problem_list& problems) {
-    return problems.all(sentence("{} things are wrong with the set of files:", {problems.size()}), false);
+[[nodiscard]] ZTENSOR_COLD inline error set_problems(const problem_list& problems,
+                                                     size_t most_told = problem_list::most_kept) {
+    return problems.all(sentence("{} things are wrong with the set of files:", {problems.size()}), false, most_told);
 }
 
 /// Takes the objects of all files in; names that stand in two go to `problems`.

@@ -30,14 +30,18 @@ struct weight_blocks {
     uint64_t count;
 };
 
-[[nodiscard]] ZTENSOR_COLD inline error not_dense(string_view format) noexcept {
-    if (format.find(ggml_big_endian_mark) != std::string_view::npos) {
+[[nodiscard]] ZTENSOR_COLD inline error not_dense(string_view word) noexcept {
+    if (word.find(ggml_big_endian_mark) != std::string_view::npos) {
         return fail(errc::unsupported_format,
                     "its format is {}: whether the numbers in blocks of big-endian files are swapped, too, depends on "
                     "the program that wrote them, so only their bytes can be read",
-                    {in_quotes(format)});
+                    {in_quotes(word)});
     }
-    return fail(errc::unsupported_format, "its format is {}, not dense: ask for its components", {in_quotes(format)});
+    const char* const cure = word == name(format::quantized_group) ? ": quantized_view gives its weights"
+                             : word == name(format::sparse_csr)    ? ": use csr_view"
+                             : word == name(format::sparse_coo)    ? ": use coo_view"
+                                                                   : ": ask for its components";
+    return fail(errc::unsupported_format, "its format is {}, not dense{}", {in_quotes(word), cure});
 }
 
 /// Why an object has no elements of its own: of planes, what is wrong with them.

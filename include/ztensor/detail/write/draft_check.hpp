@@ -216,9 +216,9 @@ struct dense_tensor {
 /// What the manifest will say of each component of a draft.
 [[nodiscard]] ZTENSOR_COLD inline vector<component_entry> entries_of(format_version version,
                                                                      const object_draft& draft) {
-    vector<component_entry> entries(draft.components().size());
+    vector<component_entry> entries(draft_access::components(draft).size());
     for (size_t i = 0; i < entries.size(); ++i) {
-        const component_source& source = draft.components()[i];
+        const component_source& source = draft_access::components(draft)[i];
         entries[i] = source.stored ? entry_of_stored(version, source) : entry_of_decoded(version, source);
     }
     return entries;
@@ -226,7 +226,7 @@ struct dense_tensor {
 
 /// In which the components of a draft are written: in their own, or in that of their roles.
 [[nodiscard]] ZTENSOR_COLD inline vector<uint32_t> blob_order(format_version version, const object_draft& draft) {
-    const vector<component_source>& components = draft.components();
+    const vector<component_source>& components = draft_access::components(draft);
     return positions_in_order(components.size(), [&](uint32_t a, uint32_t b) {
         return version == format_version::v2 ? components[a].role < components[b].role : a < b;
     });
@@ -241,7 +241,7 @@ struct dense_tensor {
     object.attributes = draft.attributes() ? &*draft.attributes() : nullptr;
     object.components = components;
     object.keeps_word = draft_access::keeps_word(draft);
-    for (const component_source& source : draft.components()) {
+    for (const component_source& source : draft_access::components(draft)) {
         object.is_copy = object.is_copy || source.stored;
         object.is_copy_of_0_1 = object.is_copy_of_0_1 || (source.stored && source.stored->version == version::v0_1);
         object.is_copy_of_2 = object.is_copy_of_2 || (source.stored && source.stored->version == version::v2);

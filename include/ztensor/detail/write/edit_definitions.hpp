@@ -102,8 +102,8 @@ ZTENSOR_INLINE result<void> editor::replace(std::string_view name, const object_
 ZTENSOR_INLINE result<void> editor::replace_dense(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& elements, const store& how) {
     return detail::with_core(core_.get(), [&](detail::editor_core& core) -> result<void> {
-        ZTENSOR_TRY_ASSIGN(const object_draft draft, detail::dense_draft(name, dimensions, elements, how));
-        return core.replace(name, draft);
+        ZTENSOR_TRY_ASSIGN(object_draft draft, detail::dense_draft(name, dimensions, elements, how));
+        return core.replace_elements(name, std::move(draft));
     });
 }
 

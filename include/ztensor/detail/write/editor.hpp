@@ -100,6 +100,18 @@ public:
         return patch_ != nullptr ? patch_->replace(*found->record, draft) : write(*found, draft);
     }
 
+    /// Other elements for a dense tensor, which keeps its attributes. In place they have no room beside the draft's
+    /// elements, and stay where they are.
+    ZTENSOR_COLD result<void> replace_elements(string_view name, object_draft draft) {
+        ZTENSOR_TRY_ASSIGN(const edited_object* const found, find(name));
+        attributes kept = holds_elements(*found) ? own_attributes_of(*found) : attributes();
+        if (patch_ == nullptr && kept.size() != 0) {
+            const optional<attributes> of_planes = draft.attributes(); // which say how the parts are joined
+            draft.attributes(of_planes ? with_planes_keys(std::move(kept), *of_planes) : std::move(kept));
+        }
+        return replace(name, draft);
+    }
+
     ZTENSOR_COLD result<void> add(string_view name, const object_draft& draft) {
         ZTENSOR_TRY(check_can_change("more objects"));
         if (by_name_.count(string(name)) != 0) {
@@ -118,8 +130,7 @@ public:
         if (at == by_name_.end()) {
             return not_found(name);
         }
-        attributes all = all_attributes_of(objects_[at->second]);
-        return is_in_planes(objects_[at->second]) ? without_planes_keys(std::move(all)) : all;
+        return own_attributes_of(objects_[at->second]);
     }
 
     /// Nothing for none at all.
@@ -173,7 +184,8 @@ private:
         vector<byte> value;                    ///< then what stands for it
         optional<attributes> new_attributes;
         bool changes_attributes = false;
-        bool has_planes = false; ///< of one that is not old
+        bool is_dense = false; ///< of one that is not old, as is the next
+        bool has_planes = false;
         bool is_removed = false;
     };
 
@@ -188,6 +200,17 @@ private:
     /// Whether it is a tensor in planes, such as one that was written just now.
     [[nodiscard]] bool is_in_planes(const edited_object& object) const {
         return object.is_old ? has_planes_format(model(), *object.record) : object.has_planes;
+    }
+
+    /// Those that say nothing of its parts.
+    [[nodiscard]] attributes own_attributes_of(const edited_object& object) const {
+        attributes all = all_attributes_of(object);
+        return is_in_planes(object) ? without_planes_keys(std::move(all)) : all;
+    }
+    /// Whether it is a dense tensor, however it is stored: attributes of other objects may be about their parts.
+    [[nodiscard]] bool holds_elements(const edited_object& object) const {
+        const bool is_dense = object.is_old ? object.record->format == format::dense : object.is_dense;
+        return is_dense || is_in_planes(object);
     }
 
     [[nodiscard]] static error not_found(string_view name) {
@@ -225,6 +248,7 @@ private:
             object.value.assign(value.bytes().begin(), value.bytes().end());
             object.new_attributes = draft.attributes();
             object.changes_attributes = false;
+            object.is_dense = draft.format() == ztensor::name(format::dense);
             object.has_planes = draft.format() == planes_format;
             object.is_old = false;
         });

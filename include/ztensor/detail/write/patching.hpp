@@ -285,11 +285,11 @@ private:
 
     result<void> check_fits(const object_record& object, const object_draft& draft) const {
         const manifest& index = model();
-        if (object.component_count != 1 || draft.components().size() != 1) {
+        if (object.component_count != 1 || draft_access::components(draft).size() != 1) {
             return unfit("it has several components");
         }
         const component_record& part = index.components_of(object).data()[0];
-        const component_source& source = draft.components()[0];
+        const component_source& source = draft_access::components(draft)[0];
         if (draft.format() != format_name(index, object) || source.role != role_name(index, part) ||
             draft.shape() != index.shape_of(object)) {
             return unfit("format, role or shape differs");

@@ -57,7 +57,7 @@ ZTENSOR_INLINE result<void> sharded_writer::add_bytes(std::string_view name, con
 
 ZTENSOR_INLINE result<void> sharded_writer::add_object(std::string_view name, const object_draft& draft) {
     std::uint64_t bytes = 0;
-    for (const detail::component_source& each : draft.components()) {
+    for (const detail::component_source& each : detail::draft_access::components(draft)) {
         bytes += each.stored ? each.stored->length : each.decoded_bytes();
     }
     return place(name, bytes, [&](writer& to) { return to.add_object(name, draft); });

@@ -158,7 +158,8 @@ public:
     }
 
     ZTENSOR_COLD result<void> add_object(string_view name, const object_draft& draft) {
-        const component_source* const data = draft.components().size() == 1 ? draft.components().data() : nullptr;
+        const component_source* const data =
+            draft_access::components(draft).size() == 1 ? draft_access::components(draft).data() : nullptr;
         const add_tensor into_planes = data != nullptr ? draft_access::way_into_planes(data->how) : nullptr;
         if (into_planes != nullptr && data->role == "data" && draft.format() == ztensor::name(format::dense)) {
             const optional<string_view> type = data->type ? optional<string_view>(*data->type) : std::nullopt;
@@ -434,7 +435,7 @@ private:
         const object_entry object = entry_of(tensor, data);
         result<void> valid = check_next(tensor.name);
         valid = valid ? check_dense(options_.version(), tensor, data) : std::move(valid);
-        valid = valid ? tensor.about.check()(options_.version(), object) : std::move(valid);
+        valid = valid ? draft_access::check_of(tensor.about)(options_.version(), object) : std::move(valid);
         valid = valid ? manifest_.check_bounds(object, table_bytes()) : std::move(valid);
         return in_object(std::move(valid), tensor.name);
     }
@@ -447,7 +448,7 @@ private:
         }
         const bool is_dense = object.format == ztensor::name(format::dense);
         const auto elements = is_dense ? draft.shape().element_count() : std::nullopt;
-        for (const component_source& source : draft.components()) {
+        for (const component_source& source : draft_access::components(draft)) {
             ZTENSOR_TRY(in_component(check_source(source, elements), source.role));
         }
         ZTENSOR_TRY(check_next(object.name));
@@ -473,7 +474,7 @@ private:
 
     ZTENSOR_COLD result<void> write_components(const object_draft& draft, vector<component_entry>& entries) {
         for (const uint32_t i : blob_order(options_.version(), draft)) {
-            const component_source& source = draft.components()[i];
+            const component_source& source = draft_access::components(draft)[i];
             ZTENSOR_TRY(in_component(
                 source.stored ? file_.copy(*source.stored, entries[i])
                               : file_.encode({source.bytes, source.swap_width, source.plane_width, source.is_fraction},

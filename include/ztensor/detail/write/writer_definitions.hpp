@@ -318,7 +318,7 @@ ZTENSOR_COLD inline result<uint64_t> plan_tensor(const write_options& options, u
     const object_entry object = entry_of(said, data);
     ZTENSOR_TRY(draft.check_new_name(planned.name));
     ZTENSOR_TRY(check_dense(options.version(), said, data));
-    ZTENSOR_TRY(about.check()(options.version(), object));
+    ZTENSOR_TRY(draft_access::check_of(about)(options.version(), object));
     ZTENSOR_TRY(draft.check_bounds(object, 0));
     const optional<uint64_t> offset = checked_align(position, options.alignment_bytes().value_or(least));
     const optional<uint64_t> end = offset ? checked_add(*offset, planned.bytes) : std::nullopt;
