@@ -62,11 +62,16 @@ inline result<component_record> find_plane(const manifest& index, const object_r
     }
     component_record part = *found;
     if (part.encoding && !part.decoded_length()) { // which 1.x need not say
+        if (!can_decode_to(bytes, part.length)) {
+            return fail(errc::size_mismatch, "its {} stored bytes can't decode to the {} that the shape needs",
+                        {part.length, bytes})
+                .in_component(role);
+        }
         part.uncompressed_length = bytes;
         part.knows_uncompressed_length = true;
     }
     const uint64_t held = part.decoded_length().value_or(bytes);
-    if (held != bytes || (part.encoding != encoding::raw && !can_decode_to(bytes, part.length))) {
+    if (held != bytes) {
         return fail(errc::size_mismatch, "its {} stored bytes decode to {}, but the shape needs {}",
                     {part.length, held, bytes})
             .in_component(role);
