@@ -119,6 +119,17 @@ ZTENSOR_COLD inline result<planes_tensor> read_planes(const manifest& index, con
     return std::find(planes_keys.begin(), planes_keys.end(), key) != planes_keys.end();
 }
 
+/// Attributes of the caller's. Errors: duplicate_key where one is of the layout itself.
+ZTENSOR_COLD inline result<void> check_no_planes_keys(const attributes& values) {
+    for (const attributes::entry& each : values.values()) {
+        if (is_planes_key(each.key)) {
+            return fail(errc::duplicate_key, "the attribute {} is one that the layout {} needs for itself",
+                        {in_quotes(each.key), in_quotes(planes_format)});
+        }
+    }
+    return {};
+}
+
 /// All attributes of an object of that format, but with the values of others in place of the caller's own.
 [[nodiscard]] ZTENSOR_COLD inline attributes with_planes_keys(attributes values, const attributes& of_object) {
     for (const attributes::entry& each : of_object.values()) {

@@ -188,15 +188,10 @@ inline constexpr uint64_t least_bytes_in_planes = uint64_t{64} << 10;
     return raw_like(how).zstd_if_smaller(1, how.most_of_raw() > 0 ? how.most_of_raw() : 1.0);
 }
 
-/// Adds what the layout needs. Errors: duplicate_key where the caller's attributes have one of these.
+/// Adds what the layout needs. Errors: those of check_no_planes_keys().
 ZTENSOR_COLD inline result<attributes> attributes_of_planes(const attributes* given, dtype storage) {
     attributes all = given != nullptr ? *given : attributes();
-    for (const attributes::entry& each : all.values()) {
-        if (is_planes_key(each.key)) {
-            return fail(errc::duplicate_key, "the attribute {} is one that the layout {} needs for itself",
-                        {in_quotes(each.key), in_quotes(planes_format)});
-        }
-    }
+    ZTENSOR_TRY(check_no_planes_keys(all));
     all.set(planes_dtype_key, name(storage));
     all.set(planes_bits_key, planes_exponent_bits);
     return all;
