@@ -50,19 +50,17 @@ public:
     /// The same of a plane, at level 1 or as exponents are compressed.
     result<uint64_t> of(plane which, bool has_few_matches) { return of(which, has_few_matches, 0, count_); }
 
-    /// The part of its size that a plane takes, as far as some small pieces of it tell.
+    /// The part of its size that a plane of many elements takes, as far as some small pieces of it tell: the first and
+    /// the last, and others at places of which none is a power of two, as those are where rows and slabs begin.
     result<double> sample(plane which, bool has_few_matches) {
-        constexpr size_t most_pieces = 16, piece_elements = size_t{16} << 10;
-        const size_t pieces = (std::min)(most_pieces, (count_ + piece_elements - 1) / piece_elements);
-        uint64_t taken = 0;
+        constexpr size_t pieces = 16, size = size_t{16} << 10;
         uint64_t stored = 0;
         for (size_t i = 0; i < pieces; ++i) {
-            const size_t first = i * (count_ / pieces), size = (std::min)(piece_elements, count_ - first);
+            const size_t first = i * ((count_ - size) / (pieces - 1));
             ZTENSOR_TRY_ASSIGN(const uint64_t bytes, of(which, has_few_matches, first, size));
-            taken += size * plane_bytes(which, width_);
             stored += bytes;
         }
-        return static_cast<double>(stored) / static_cast<double>(taken);
+        return static_cast<double>(stored) / static_cast<double>(pieces * size * plane_bytes(which, width_));
     }
 
     /// Whether zstd makes less of whole elements than of planes, as where rows come again: as far as pieces tell that
