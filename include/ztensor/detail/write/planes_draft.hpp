@@ -91,38 +91,22 @@ private:
     }
 
     result<uint64_t> measure(const blob_content& content, const frame_settings& settings) {
-        constexpr size_t frame_bytes = zstd_frames::frame_bytes;
-        if (!encoder_.start() || (!frame_.is_allocated() && !frame_.allocate(frame_bytes)) ||
-            (!encoded_.is_allocated() && !encoded_.allocate(most_zstd_bytes(frame_bytes)))) {
-            return fail(errc::out_of_memory, "no memory for a zstd encoder");
-        }
         uint64_t stored = 0;
-        size_t held = 0;
-        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool is_last) -> result<void> {
-            while (!bytes.empty() || (is_last && held != 0)) {
-                const bytes_view more = bytes.first((std::min<size_t>)(bytes.size(), frame_bytes - held));
-                std::copy_n(more.begin(), more.size(), frame_.data() + held);
-                held += more.size();
-                bytes = bytes.subspan(more.size());
-                if (held < frame_bytes && !(is_last && bytes.empty())) {
-                    break;
-                }
-                const bytes_view frame = frame_.bytes().first(std::exchange(held, size_t{0}));
-                const size_t encoded = settings.encode(encoder_, frame, encoded_.writable_bytes());
-                ZTENSOR_TRY(zstd_encoder::failure(encoded));
-                stored += encoded;
-            }
-            return {};
+        encoder_.begin(settings, 0);
+        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool is_last) {
+            return encoder_.encode(bytes, is_last, {&stored, count_bytes});
         }));
         return stored;
+    }
+    static result<void> count_bytes(void* stored, bytes_view bytes) {
+        *static_cast<uint64_t*>(stored) += bytes.size();
+        return {};
     }
 
     blob_content elements_;
     size_t width_;
     size_t count_;
-    zstd_encoder encoder_;
-    byte_buffer frame_;
-    byte_buffer encoded_;
+    zstd_frames encoder_{1};
 };
 
 /// The smallest way that there is: all are tried.
