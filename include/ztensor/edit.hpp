@@ -108,8 +108,9 @@ public:
 
     /// The attributes of an object, as they are so far. Errors: object_not_found.
     result<ztensor::attributes> attributes(std::string_view name) const;
-    /// All attributes of an object, instead of those that it has. Errors: object_not_found, name_invalid, cbor_utf8,
-    /// not_expressible (in place; in 0.1 a key that is a field), writer_closed.
+    /// All attributes of an object, instead of those that it has, but for those of the layout of planes, which stay.
+    /// Errors: object_not_found, name_invalid, cbor_utf8, duplicate_key (one of that layout), not_expressible (in
+    /// place; in 0.1 a key that is a field), writer_closed.
     result<void> attributes(std::string_view name, ztensor::attributes values);
     /// Takes all attributes of an object away; an empty set would stay as an empty map.
     result<void> remove_attributes(std::string_view name);

@@ -214,6 +214,11 @@ TEST_CASE("planes are renamed, and keep what they are where attributes are added
         attributes changed = edit.attributes("v").value();
         changed.set("more", std::uint64_t{1});
         edit.attributes("v", changed).value();
+        for (const char* const key : {"planes.dtype", "planes.exponent_bits"}) {
+            attributes of_layout = changed;
+            of_layout.set(key, "f16");
+            CHECK(refusal(edit.attributes("v", of_layout)) == errc::duplicate_key);
+        }
         edit.finish().value();
         const reader file = reader::open(path).value();
         check_tensor(file["v"]);

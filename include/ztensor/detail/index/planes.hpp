@@ -61,11 +61,16 @@ inline result<component_record> find_plane(const manifest& index, const object_r
     }
     component_record part = *found;
     if (part.encoding && !part.decoded_length()) { // which 1.x need not say
+        if (!can_decode_to(bytes, part.length)) {
+            return fail(errc::size_mismatch, "its {} stored bytes can't decode to the {} that the shape needs",
+                        {part.length, bytes})
+                .in_component(role);
+        }
         part.uncompressed_length = bytes;
         part.knows_uncompressed_length = true;
     }
     const uint64_t held = part.decoded_length().value_or(bytes);
-    if (held != bytes || (part.encoding != encoding::raw && !can_decode_to(bytes, part.length))) {
+    if (held != bytes) {
         return fail(errc::size_mismatch, "its {} stored bytes decode to {}, but the shape needs {}",
                     {part.length, held, bytes})
             .in_component(role);
@@ -111,6 +116,17 @@ ZTENSOR_COLD inline result<planes_tensor> read_planes(const manifest& index, con
 /// Whether an attribute is one of the layout itself.
 [[nodiscard]] inline bool is_planes_key(string_view key) noexcept {
     return std::find(planes_keys.begin(), planes_keys.end(), key) != planes_keys.end();
+}
+
+/// Attributes of the caller's. Errors: duplicate_key where one is of the layout itself.
+ZTENSOR_COLD inline result<void> check_no_planes_keys(const attributes& values) {
+    for (const attributes::entry& each : values.values()) {
+        if (is_planes_key(each.key)) {
+            return fail(errc::duplicate_key, "the attribute {} is one that the layout {} needs for itself",
+                        {in_quotes(each.key), in_quotes(planes_format)});
+        }
+    }
+    return {};
 }
 
 /// All attributes of an object of that format, but with the values of others in place of the caller's own.

@@ -64,9 +64,7 @@ public:
     /// After the end, or after a failure: reads what is left, where there is a digest. Errors: digest_mismatch, and
     /// what the source says.
     result<void> finish(span<byte> scratch) {
-        for (const std::unique_ptr<decoded_stream>& each : planes_) {
-            ZTENSOR_TRY(each->finish(scratch));
-        }
+        ZTENSOR_TRY(for_each_plane([&](decoded_stream& each) { return each.finish(scratch); }));
         while (planes_.empty() && !is_seekable() && check_.is_wanted() && left() != 0) {
             ZTENSOR_TRY(read(scratch.first(smaller_size(scratch.size(), left()))));
         }
@@ -97,6 +95,15 @@ private:
         return {};
     }
 
+    /// Errors: the first of `act(stream) -> result`, in the component whose stream it was.
+    template <class Act>
+    result<void> for_each_plane(const Act& act) {
+        for (size_t i = 0; i < planes_.size(); ++i) {
+            ZTENSOR_TRY(in_component(act(*planes_[i]), role_of(static_cast<plane>(i))));
+        }
+        return {};
+    }
+
     /// The next bytes of a plane. Errors: decode_size where it ends too early.
     result<void> fill_plane(plane which, span<byte> to) {
         ZTENSOR_TRY_ASSIGN(const size_t made,
@@ -120,9 +127,7 @@ private:
         }
         if (wanted * width < to.size()) { // where both are over and nothing may follow
             byte behind[1];
-            for (const std::unique_ptr<decoded_stream>& each : planes_) {
-                ZTENSOR_TRY(each->fill(behind));
-            }
+            ZTENSOR_TRY(for_each_plane([&](decoded_stream& each) { return each.fill(behind); }));
         }
         return wanted * width;
     }

@@ -143,6 +143,9 @@ public:
         if (valid && values && old_->version == format_version::v0_1) {
             valid = check_no_fields(*values, fields_of(object));
         }
+        if (valid && values && is_in_planes(object)) {
+            valid = check_no_planes_keys(*values);
+        }
         if (!valid) {
             return std::move(valid).error().in_object(name);
         }

@@ -50,19 +50,17 @@ public:
     /// The same of a plane, at level 1 or as exponents are compressed.
     result<uint64_t> of(plane which, bool has_few_matches) { return of(which, has_few_matches, 0, count_); }
 
-    /// The part of its size that a plane takes, as far as some small pieces of it tell.
+    /// The part of its size that a plane of many elements takes, as far as some small pieces of it tell: the first and
+    /// the last, and others at places of which none is a power of two, as those are where rows and slabs begin.
     result<double> sample(plane which, bool has_few_matches) {
-        constexpr size_t most_pieces = 16, piece_elements = size_t{16} << 10;
-        const size_t pieces = (std::min)(most_pieces, (count_ + piece_elements - 1) / piece_elements);
-        uint64_t taken = 0;
+        constexpr size_t pieces = 16, size = size_t{16} << 10;
         uint64_t stored = 0;
         for (size_t i = 0; i < pieces; ++i) {
-            const size_t first = i * (count_ / pieces), size = (std::min)(piece_elements, count_ - first);
+            const size_t first = i * ((count_ - size) / (pieces - 1));
             ZTENSOR_TRY_ASSIGN(const uint64_t bytes, of(which, has_few_matches, first, size));
-            taken += size * plane_bytes(which, width_);
             stored += bytes;
         }
-        return static_cast<double>(stored) / static_cast<double>(taken);
+        return static_cast<double>(stored) / static_cast<double>(pieces * size * plane_bytes(which, width_));
     }
 
     /// Whether zstd makes less of whole elements than of planes, as where rows come again: as far as pieces tell that
@@ -93,38 +91,22 @@ private:
     }
 
     result<uint64_t> measure(const blob_content& content, const frame_settings& settings) {
-        constexpr size_t frame_bytes = zstd_frames::frame_bytes;
-        if (!encoder_.start() || (!frame_.is_allocated() && !frame_.allocate(frame_bytes)) ||
-            (!encoded_.is_allocated() && !encoded_.allocate(most_zstd_bytes(frame_bytes)))) {
-            return fail(errc::out_of_memory, "no memory for a zstd encoder");
-        }
         uint64_t stored = 0;
-        size_t held = 0;
-        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool is_last) -> result<void> {
-            while (!bytes.empty() || (is_last && held != 0)) {
-                const bytes_view more = bytes.first((std::min<size_t>)(bytes.size(), frame_bytes - held));
-                std::copy_n(more.begin(), more.size(), frame_.data() + held);
-                held += more.size();
-                bytes = bytes.subspan(more.size());
-                if (held < frame_bytes && !(is_last && bytes.empty())) {
-                    break;
-                }
-                const bytes_view frame = frame_.bytes().first(std::exchange(held, size_t{0}));
-                const size_t encoded = settings.encode(encoder_, frame, encoded_.writable_bytes());
-                ZTENSOR_TRY(zstd_encoder::failure(encoded));
-                stored += encoded;
-            }
-            return {};
+        encoder_.begin(settings, 0);
+        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool is_last) {
+            return encoder_.encode(bytes, is_last, {&stored, count_bytes});
         }));
         return stored;
+    }
+    static result<void> count_bytes(void* stored, bytes_view bytes) {
+        *static_cast<uint64_t*>(stored) += bytes.size();
+        return {};
     }
 
     blob_content elements_;
     size_t width_;
     size_t count_;
-    zstd_encoder encoder_;
-    byte_buffer frame_;
-    byte_buffer encoded_;
+    zstd_frames encoder_{1};
 };
 
 /// The smallest way that there is: all are tried.
@@ -188,15 +170,10 @@ inline constexpr uint64_t least_bytes_in_planes = uint64_t{64} << 10;
     return raw_like(how).zstd_if_smaller(1, how.most_of_raw() > 0 ? how.most_of_raw() : 1.0);
 }
 
-/// Adds what the layout needs. Errors: duplicate_key where the caller's attributes have one of these.
+/// Adds what the layout needs. Errors: those of check_no_planes_keys().
 ZTENSOR_COLD inline result<attributes> attributes_of_planes(const attributes* given, dtype storage) {
     attributes all = given != nullptr ? *given : attributes();
-    for (const attributes::entry& each : all.values()) {
-        if (is_planes_key(each.key)) {
-            return fail(errc::duplicate_key, "the attribute {} is one that the layout {} needs for itself",
-                        {in_quotes(each.key), in_quotes(planes_format)});
-        }
-    }
+    ZTENSOR_TRY(check_no_planes_keys(all));
     all.set(planes_dtype_key, name(storage));
     all.set(planes_bits_key, planes_exponent_bits);
     return all;
