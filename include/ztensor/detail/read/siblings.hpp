@@ -7,6 +7,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/read/progress_meter.hpp>
 #include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/read/stored.hpp>
 
@@ -251,9 +252,10 @@ inline constexpr unsigned files_opened_at_once = 16;
 //
 // The digests of whole shards. SPEC.md section 13.9.
 
-/// The digest of bytes [begin, begin + length) of a source, as text. Errors: out_of_memory, and what the source says.
+/// The digest of bytes [begin, begin + length) of a source, as text. Errors: out_of_memory, cancelled, and what the
+/// source says.
 ZTENSOR_COLD inline result<string> digest_of_range(const byte_source& source, uint64_t begin, uint64_t length,
-                                                   digest algorithm) {
+                                                   digest algorithm, progress_meter& meter) {
     constexpr uint64_t piece_bytes = uint64_t{1} << 20;
     const read_ahead all(0, source, begin, length);
     byte_buffer piece;
@@ -263,20 +265,21 @@ ZTENSOR_COLD inline result<string> digest_of_range(const byte_source& source, ui
         const auto size = smaller_size(length - done, piece_bytes);
         ZTENSOR_TRY(source.read_at(begin + done, piece.writable_bytes().first(size)));
         hash.update(piece.bytes().first(size));
+        ZTENSOR_TRY(meter.add(size, {}));
     }
     return hash.text();
 }
 
 /// Every shard, byte by byte, is the file that the root means, as far as its digest can be computed. Errors:
-/// shard_mismatch, and what the source says.
-ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
+/// shard_mismatch, cancelled, and what the source says.
+ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file, progress_meter& meter) {
     for (const shard_record& shard : file.index.shards) {
         const digest_parts expected = parse_strict_digest(file.index.text(shard.digest_text));
         if (expected.algorithm == digest::none) {
             continue;
         }
         ZTENSOR_TRY_ASSIGN(const string found,
-                           digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm));
+                           digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm, meter));
         if (!same_digest(parse_strict_digest(found), expected)) {
             return fail(errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
                         {in_quotes(file.index.text(shard.name)), found, in_quotes(file.index.text(shard.digest_text))});
@@ -451,7 +454,8 @@ private:
             if (source == nullptr) {
                 continue;
             }
-            const result<string> text = digest_of_range(*source, 0, source->size(), digest.algorithm);
+            progress_meter silent;
+            const result<string> text = digest_of_range(*source, 0, source->size(), digest.algorithm, silent);
             if (text && is_of_some_shard(*text)) {
                 those.known.emplace(parse_strict_digest(*text).digits, std::move(source));
             }
