@@ -6,9 +6,12 @@
 #include "support/child_process.hpp"
 #include "support/executors.hpp"
 #include "support/openings.hpp"
+#include "support/temp_dir.hpp"
 #include "support/writing.hpp"
 
+#include <ztensor/copy.hpp>
 #include <ztensor/detail/read/read_ahead.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_view.hpp>
@@ -341,6 +344,44 @@ TEST_CASE("a plan has as many requests under way as its far source likes, small 
         CHECK(into[5] == 12.0);
         CHECK(away.source->most_at_once >= 8);
     }
+}
+
+TEST_CASE("what is copied or exported from a far source is asked for by as many requests at once") {
+    const support::temp_dir directory;
+    const auto have_many_requests = [](const bytes& content, const auto& work) {
+        const auto [source, file] = opened_far(content);
+        source->wanted_at_once = 8;
+        work(file);
+        CHECK(source->most_at_once == 8);
+        return source->requests.size();
+    };
+    const bytes large = one_tensor(200'000);
+    const bytes digested = many_tensors(20, 40'000, ztensor::store().digest(ztensor::digest::crc32c));
+    for (const bytes& content : {large, many_tensors(200, 1000), digested}) {
+        for (const auto version : {ztensor::format_version::v1_2, ztensor::format_version::v2}) {
+            const std::size_t requests = have_many_requests(content, [&](const ztensor::reader& file) {
+                ztensor::writer to = support::to_memory(version);
+                REQUIRE(ztensor::copy(file, to));
+                const bytes copied = support::finished(to);
+                const ztensor::reader again = support::opened(copied);
+                CHECK(again.verify().value().ok());
+                CHECK(again.size() == file.size());
+            });
+            // What is digested is read once more for that.
+            const bool is_read_once = version == ztensor::format_version::v1_2 && content != digested;
+            CHECK((!is_read_once || requests <= content.size() / (16 * one_kib) + 2));
+        }
+        have_many_requests(
+            content, [&](const ztensor::reader& file) { REQUIRE(ztensor::export_npz(file, directory / "m.npz")); });
+        have_many_requests(content, [&](const ztensor::reader& file) {
+            REQUIRE(ztensor::export_safetensors(file, directory / "m.safetensors"));
+        });
+    }
+    have_many_requests(large, [&](const ztensor::reader& file) {
+        ztensor::writer to = support::to_memory();
+        REQUIRE(to.add(file["w"]));
+        CHECK(support::finished(to) == large);
+    });
 }
 
 TEST_CASE(

@@ -243,9 +243,7 @@ private:
             return announce_blobs(target, *target.component, ahead);
         }
         if (target.is_joint) {
-            for (const component_record& part : target.file->index.components_of(*target.object)) {
-                announce_blobs(target, part, ahead);
-            }
+            announce_object(ahead, *target.file, *target.object);
         } else if (target.component->encoding == encoding::raw && target.component->decoded_length()) {
             if (const result<element_part> part = find_part(target)) {
                 announce_runs(ahead, source, target.component->offset, part->runs);

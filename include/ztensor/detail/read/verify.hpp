@@ -108,9 +108,7 @@ ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file&
     vector<result<void>> rules(index.objects.size());
     read_ahead stored(threads);
     for (const object_record& object : index.objects) {
-        for (const component_record& component : index.components_of(object)) {
-            stored.add(*file.source, component.offset, component.length);
-        }
+        announce_object(stored, file, object);
     }
     stored.begin();
     for_each_in_parallel(index.objects.size(), threads, [&](size_t i) {
