@@ -346,6 +346,48 @@ TEST_CASE("a plan has as many requests under way as its far source likes, small 
     }
 }
 
+TEST_CASE("of a model in many far files the next few are fetched, however many there are") {
+    constexpr std::size_t files = 40;
+    constexpr std::size_t floats = 10'000;
+    std::vector<std::shared_ptr<waiting_source>> sources;
+    std::vector<ztensor::reader> readers;
+    std::vector<std::vector<float>> loaded(files, std::vector<float>(floats));
+    for (std::size_t i = 0; i < files; ++i) {
+        ztensor::writer to = support::to_memory();
+        REQUIRE(to.add(std::to_string(i), {floats}, floats_from(floats, static_cast<float>(i)),
+                       ztensor::store().digest(ztensor::digest::crc32c)));
+        auto [source, file] = opened_far(support::finished(to));
+        source->delay = std::chrono::milliseconds(1);
+        sources.push_back(std::move(source));
+        readers.push_back(std::move(file));
+    }
+    const ztensor::reader model = ztensor::reader::join(readers).value();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < files; ++i) {
+        names.push_back(std::to_string(i));
+    }
+    ztensor::load_plan plan(model);
+    for (std::size_t i = 0; i < files; ++i) {
+        plan.add(names[i], loaded[i]);
+    }
+    std::uint64_t most_held_bytes = 0;
+    const auto look = [&](const ztensor::load_progress& now) {
+        std::uint64_t asked_bytes = 0;
+        for (const auto& each : sources) {
+            for (const auto& request : each->noted()) {
+                asked_bytes += request.length;
+            }
+        }
+        most_held_bytes = std::max(most_held_bytes, asked_bytes - std::min(asked_bytes, now.bytes_done));
+        return true;
+    };
+    REQUIRE(plan.run(ztensor::load_options().threads(2).progress(look)));
+    for (std::size_t i = 0; i < files; ++i) {
+        CHECK(loaded[i] == floats_from(floats, static_cast<float>(i)));
+    }
+    CHECK(most_held_bytes < files * floats * sizeof(float) / 2);
+}
+
 TEST_CASE("what is copied or exported from a far source is asked for by as many requests at once") {
     const support::temp_dir directory;
     const auto have_many_requests = [](const bytes& content, const auto& work) {

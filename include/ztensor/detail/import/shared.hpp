@@ -13,6 +13,7 @@
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>
@@ -24,6 +25,7 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <utility>
