@@ -33,6 +33,7 @@ struct reopenable {
     os_reading* os = nullptr;
     native_path path;
     file_status status;
+    bool is_direct = false; ///< read_options::direct()
 
     [[nodiscard]] bool is_same(const file_status& found) const noexcept {
         return found.is_same_file(status) && found.size_bytes == status.size_bytes &&
@@ -53,7 +54,14 @@ struct reopenable {
         if (!is_same(found.value)) {
             return fail(errc::file_changed, "the file was changed or replaced since it was opened");
         }
-        return std::make_shared<const file>(*std::move(opened));
+        return prepared(*std::move(opened));
+    }
+    /// To be read as the caller wants it.
+    [[nodiscard]] std::shared_ptr<const file> prepared(file opened) const {
+        if (is_direct) {
+            opened.read_uncached();
+        }
+        return std::make_shared<const file>(std::move(opened));
     }
 };
 
@@ -153,7 +161,7 @@ public:
     ~reopened_source() override { handle_cache::get().forget(file_); }
 
     /// The file is open already.
-    void keep(file opened) { handle_cache::get().keep(file_, std::make_shared<const file>(std::move(opened))); }
+    void keep(file opened) { handle_cache::get().keep(file_, file_.prepared(std::move(opened))); }
 
     /// Of a mapped file; others are looked at whenever they are read. Another file may have the path by now, and the
     /// mapped one may have been cut off: so the open file is asked, or the one that proves to be the same.
@@ -228,13 +236,14 @@ source_of_sibling(file content, const read_options& options, const native_path& 
     if (status.failure) {
         return os_failure("can't find out which file it is", status.failure);
     }
-    const auto source = std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value}, options,
-                                                          path_text(path), takes_time_to_read(content, options));
+    const auto source =
+        std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value, options.is_direct()},
+                                          options, path_text(path), takes_time_to_read(content, options));
     source->keep(std::move(content));
     if (options.mode() == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
     }
-    return std::shared_ptr<const byte_source>(source);
+    return with_read_ahead(source, options);
 }
 
 /// A file in the folder. Errors: those of beneath_folder::open() and source_of_sibling().
