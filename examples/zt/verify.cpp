@@ -26,8 +26,12 @@ void complain_of(const std::string& path, const ztensor::component_view& part, c
 }
 
 ztensor::verification verify_digests(const ztensor::reader& file) {
-    const waiting_line waiting("verifying " + file.path());
-    return file.verify().value();
+    progress_line progress;
+    const auto show = [&](const ztensor::load_progress& now) {
+        progress.show(now.bytes_done, now.bytes_total, now.name);
+        return true;
+    };
+    return file.verify(0, show).value();
 }
 
 /// Every element of every component whose words are known. Damage throws.

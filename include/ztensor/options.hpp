@@ -307,11 +307,11 @@ private:
     std::uint64_t max_components_per_object_ = 4096;
 };
 
-/// How far a plan is.
+/// How far a plan, or reader::verify(), is.
 struct load_progress {
-    std::uint64_t bytes_done = 0;  ///< decoded, and in their place
-    std::uint64_t bytes_total = 0; ///< of the whole plan
-    std::string_view name;         ///< of the tensor that was worked on last; "" at the end
+    std::uint64_t bytes_done = 0;  ///< decoded, and in their place; or verified
+    std::uint64_t bytes_total = 0; ///< of the whole call
+    std::string_view name;         ///< of the tensor that was worked on last; "" at the end, and for whole shards
 };
 
 /// A function or callable object: bool(const load_progress&), where false cancels. Owned, as by std::function: copies

@@ -224,12 +224,13 @@ public:
     }
 
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
-    /// runs at once). A mismatch is an answer, not an error. Errors: what the source says.
+    /// runs at once). A mismatch is an answer, not an error. `progress` is called as load_options::progress() says.
+    /// Errors: cancelled, and what the source says.
     /// In version 2 digests are of decoded bytes: all parts are decoded, those without a digest too, and every rule is
     /// checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
     /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as
     /// an unknown encoding, is passed over.
-    result<verification> verify(unsigned threads = 0) const&;
+    result<verification> verify(unsigned threads = 0, const progress_function& progress = {}) const&;
 
     // Borrowing from a reader that is about to die.
     span<const reader> files() const&& = delete;
@@ -243,7 +244,7 @@ public:
     object_view operator[](std::size_t) const&& = delete;
     template <class T>
     result<span<const T>> view(std::string_view, const expected_shape& = expected_shape::anything()) const&& = delete;
-    result<verification> verify(unsigned = 0) const&& = delete;
+    result<verification> verify(unsigned = 0, const progress_function& = {}) const&& = delete;
 
 private:
     friend class load_plan;

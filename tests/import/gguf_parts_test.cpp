@@ -140,6 +140,32 @@ TEST_CASE("the parts of a model far away are those that its source brings") {
     CHECK(without.error().sentence() == "part 2 of 3, \"m-00002-of-00003.gguf\": it is missing");
 }
 
+TEST_CASE("the parts of a model far away are opened many at once, and a long header takes few trips") {
+    const support::temp_dir folder;
+    constexpr std::uint64_t count = 40;
+    const auto path_of = [&](std::uint64_t number) {
+        const std::string digits = std::to_string(100'000 + number).substr(1);
+        return folder / ("m-" + digits + "-of-00040.gguf");
+    };
+    const bytes words = text_of_gguf("words") + little_endian(8, 4) + text_of_gguf(bytes(6'000'000, 'w'));
+    for (std::uint64_t i = 0; i < count; ++i) {
+        gguf_file part;
+        part.part(i, count, count).floats("t" + std::to_string(i), {static_cast<float>(i)});
+        support::write_file(path_of(i + 1), (i == 0 ? part.pair(words) : part).content());
+    }
+    support::far_file::trips all;
+    const auto model = support::open_far(path_of(1), {}, &all);
+    REQUIRE(outcome(model) == "ok");
+    CHECK(model->size() == count);
+    CHECK(model->read<float>("t39").value() == std::vector<float>{39});
+    CHECK(all.most_at_once > 4);
+    CHECK(all.reads < 2 * count + 16);
+    std::filesystem::remove(path_of(7));
+    const auto without = support::open_far(path_of(1));
+    CHECK(refusal(without) == errc::shard_missing);
+    CHECK(without.error().sentence() == "part 7 of 40, \"m-00007-of-00040.gguf\": it is missing");
+}
+
 TEST_CASE("a folder or a list of the parts of a GGUF model is that model, once") {
     const support::temp_dir folder;
     write_parts(folder);

@@ -6,9 +6,12 @@
 #include "support/child_process.hpp"
 #include "support/executors.hpp"
 #include "support/openings.hpp"
+#include "support/temp_dir.hpp"
 #include "support/writing.hpp"
 
+#include <ztensor/copy.hpp>
 #include <ztensor/detail/read/read_ahead.hpp>
+#include <ztensor/import.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_view.hpp>
@@ -341,6 +344,86 @@ TEST_CASE("a plan has as many requests under way as its far source likes, small 
         CHECK(into[5] == 12.0);
         CHECK(away.source->most_at_once >= 8);
     }
+}
+
+TEST_CASE("of a model in many far files the next few are fetched, however many there are") {
+    constexpr std::size_t files = 40;
+    constexpr std::size_t floats = 10'000;
+    std::vector<std::shared_ptr<waiting_source>> sources;
+    std::vector<ztensor::reader> readers;
+    std::vector<std::vector<float>> loaded(files, std::vector<float>(floats));
+    for (std::size_t i = 0; i < files; ++i) {
+        ztensor::writer to = support::to_memory();
+        REQUIRE(to.add(std::to_string(i), {floats}, floats_from(floats, static_cast<float>(i)),
+                       ztensor::store().digest(ztensor::digest::crc32c)));
+        auto [source, file] = opened_far(support::finished(to));
+        source->delay = std::chrono::milliseconds(1);
+        sources.push_back(std::move(source));
+        readers.push_back(std::move(file));
+    }
+    const ztensor::reader model = ztensor::reader::join(readers).value();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < files; ++i) {
+        names.push_back(std::to_string(i));
+    }
+    ztensor::load_plan plan(model);
+    for (std::size_t i = 0; i < files; ++i) {
+        plan.add(names[i], loaded[i]);
+    }
+    std::uint64_t most_held_bytes = 0;
+    const auto look = [&](const ztensor::load_progress& now) {
+        std::uint64_t asked_bytes = 0;
+        for (const auto& each : sources) {
+            for (const auto& request : each->noted()) {
+                asked_bytes += request.length;
+            }
+        }
+        most_held_bytes = std::max(most_held_bytes, asked_bytes - std::min(asked_bytes, now.bytes_done));
+        return true;
+    };
+    REQUIRE(plan.run(ztensor::load_options().threads(2).progress(look)));
+    for (std::size_t i = 0; i < files; ++i) {
+        CHECK(loaded[i] == floats_from(floats, static_cast<float>(i)));
+    }
+    CHECK(most_held_bytes < files * floats * sizeof(float) / 2);
+}
+
+TEST_CASE("what is copied or exported from a far source is asked for by as many requests at once") {
+    const support::temp_dir directory;
+    const auto have_many_requests = [](const bytes& content, const auto& work) {
+        const auto [source, file] = opened_far(content);
+        source->wanted_at_once = 8;
+        work(file);
+        CHECK(source->most_at_once == 8);
+        return source->requests.size();
+    };
+    const bytes large = one_tensor(200'000);
+    const bytes digested = many_tensors(20, 40'000, ztensor::store().digest(ztensor::digest::crc32c));
+    for (const bytes& content : {large, many_tensors(200, 1000), digested}) {
+        for (const auto version : {ztensor::format_version::v1_2, ztensor::format_version::v2}) {
+            const std::size_t requests = have_many_requests(content, [&](const ztensor::reader& file) {
+                ztensor::writer to = support::to_memory(version);
+                REQUIRE(ztensor::copy(file, to));
+                const bytes copied = support::finished(to);
+                const ztensor::reader again = support::opened(copied);
+                CHECK(again.verify().value().ok());
+                CHECK(again.size() == file.size());
+            });
+            // What is digested is read once more for that.
+            const bool is_read_once = version == ztensor::format_version::v1_2 && content != digested;
+            CHECK((!is_read_once || requests <= content.size() / (16 * one_kib) + 2));
+        }
+        have_many_requests(
+            content, [&](const ztensor::reader& file) { REQUIRE(ztensor::export_npz(file, directory / "m.npz")); });
+        have_many_requests(content, [&](const ztensor::reader& file) {
+            REQUIRE(ztensor::export_safetensors(file, directory / "m.safetensors"));
+        });
+    }
+    have_many_requests(large, [&](const ztensor::reader& file) {
+        ztensor::writer to = support::to_memory();
+        REQUIRE(to.add(file["w"]));
+        CHECK(support::finished(to) == large);
+    });
 }
 
 TEST_CASE(

@@ -16,7 +16,9 @@
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -96,6 +98,12 @@ std::vector<hash_task> tasks_within(std::size_t size) {
     return tasks;
 }
 
+void hash(const ztensor::byte_source& source, std::vector<hash_task>& tasks, unsigned threads,
+          const cpu_features& cpu = ztensor::detail::host_cpu()) {
+    ztensor::detail::progress_meter silent;
+    ztensor::detail::blob_hasher(source, tasks, cpu, silent).run(threads);
+}
+
 /// How many of the tasks did not find the digest of their bytes.
 std::size_t count_wrong(const std::vector<hash_task>& tasks, bytes_view content) {
     std::size_t wrong = 0;
@@ -120,7 +128,7 @@ TEST_CASE("ranges hashed together have the digests of each, on any processor and
             CAPTURE(cpu.avx2_bmi2, cpu.sha, is_mapped);
             const watched_source source(support::as_string(content), is_mapped);
             std::vector<hash_task> tasks = tasks_within(content.size());
-            ztensor::detail::blob_hasher(source, tasks, cpu).run(1);
+            hash(source, tasks, 1, cpu);
             CHECK(count_wrong(tasks, content) == 0);
             CHECK(source.reads.empty() == is_mapped);
             for (const auto& each : source.reads) {
@@ -131,7 +139,7 @@ TEST_CASE("ranges hashed together have the digests of each, on any processor and
             CAPTURE(cpu.avx2_bmi2, cpu.sha, threads);
             const ztensor::detail::memory_source source(content);
             std::vector<hash_task> tasks = tasks_within(content.size());
-            ztensor::detail::blob_hasher(source, tasks, cpu).run(threads);
+            hash(source, tasks, threads, cpu);
             CHECK(count_wrong(tasks, content) == 0);
         }
     }
@@ -151,13 +159,13 @@ TEST_CASE("checksums of neighbours in a file take one read, and those of ranges 
     }
     const file_like source(support::as_string(content), false);
     std::vector<hash_task> tasks = near;
-    ztensor::detail::blob_hasher(source, tasks, ztensor::detail::host_cpu()).run(1);
+    hash(source, tasks, 1);
     CHECK(count_wrong(tasks, content) == 0);
     CHECK(source.reads.size() == 3); // 600,000 bytes
     for (const unsigned threads : {2u, 5u}) {
         const ztensor::detail::memory_source memory(content);
         tasks = near;
-        ztensor::detail::blob_hasher(memory, tasks, ztensor::detail::host_cpu()).run(threads);
+        hash(memory, tasks, threads);
         CHECK(count_wrong(tasks, content) == 0);
     }
 
@@ -166,7 +174,7 @@ TEST_CASE("checksums of neighbours in a file take one read, and those of ranges 
     far[0].length = far[1].length = 100;
     far[1].offset = 100 + ztensor::detail::most_gap_bytes + 1;
     const file_like other(support::as_string(content), false);
-    ztensor::detail::blob_hasher(other, far, ztensor::detail::host_cpu()).run(1);
+    hash(other, far, 1);
     CHECK(count_wrong(far, content) == 0);
     CHECK(other.reads == support::read_ranges{{0, 100}, {far[1].offset, 100}});
 }
@@ -180,7 +188,7 @@ TEST_CASE("where neighbours can't be read at once each is read by itself, and on
         tasks[i].length = i == 2 ? 1001 : 1000; // the last goes past the end
     }
     const file_like source(support::as_string(content), false);
-    ztensor::detail::blob_hasher(source, tasks, ztensor::detail::host_cpu()).run(1);
+    hash(source, tasks, 1);
     CHECK(outcome(tasks[0].outcome) == "ok");
     CHECK(outcome(tasks[1].outcome) == "ok");
     CHECK(outcome(tasks[2].outcome) == "truncated");
@@ -307,5 +315,75 @@ TEST_CASE("a blob that is hashed in pieces is read no further than its source al
         const support::watched seen = support::watch(file.file());
         seen.source->first_failing_read = 0;
         CHECK(support::refusal(seen.file.verify(threads)) == ztensor::errc::io_error);
+    }
+}
+
+TEST_CASE("whoever verifies is told how far it is, of one file and of several, until all of it is done") {
+    const support::temp_dir directory;
+    const auto write = [&](const char* file, const char* prefix, ztensor::write_options how, digest with) {
+        auto out = ztensor::writer::create(directory / file, how).value();
+        for (int i = 0; i < 3; ++i) {
+            const std::vector<float> numbers(300'000 + static_cast<std::size_t>(i), 1.5F);
+            out.add(prefix + std::to_string(i), {numbers.size()}, numbers, ztensor::store().digest(with)).value();
+        }
+        out.finish().value();
+    };
+    const std::uint64_t bytes_each = 4 * (3 * 300'000 + 3);
+    write("crc.zt", "c", {}, digest::crc32c);
+    write("sha.zt", "s", {}, digest::sha256);
+    write("two.zt", "t", ztensor::write_options().version(ztensor::format_version::v2), digest::sha256);
+    write("none.zt", "n", {}, digest::none);
+
+    const auto check = [](const reader& file, std::uint64_t total) {
+        for (const unsigned threads : {1u, 2u}) {
+            std::vector<ztensor::load_progress> told;
+            std::vector<std::string> names;
+            const auto tell = [&](const ztensor::load_progress& now) {
+                told.push_back(now);
+                names.emplace_back(now.name);
+                return true;
+            };
+            CHECK(file.verify(threads, tell).value().ok());
+            REQUIRE(!told.empty());
+            CHECK(std::is_sorted(told.begin(), told.end(),
+                                 [](const auto& a, const auto& b) { return a.bytes_done < b.bytes_done; }));
+            CHECK(std::all_of(told.begin(), told.end(), [&](const auto& each) { return each.bytes_total == total; }));
+            CHECK(told.back().bytes_done == total);
+            CHECK(names.back().empty());
+            CHECK((threads != 1 || total == 0 || (told.size() >= 3 && !names.front().empty())));
+        }
+    };
+    std::vector<reader> all;
+    for (const char* const name : {"crc.zt", "sha.zt", "two.zt"}) {
+        CAPTURE(name);
+        all.push_back(reader::open(directory / name).value());
+        check(all.back(), bytes_each);
+    }
+    check(reader::open(directory / "none.zt").value(), 0);
+    check(reader::join(all).value(), 3 * bytes_each);
+    check(reader::open(directory / "sha.zt", ztensor::read_options().stable_file()).value(), bytes_each);
+}
+
+TEST_CASE("verifying ends when its progress function says so, and nothing is called damaged") {
+    const support::temp_dir directory;
+    for (const auto version : {ztensor::format_version::v1_2, ztensor::format_version::v2}) {
+        for (const digest with : {digest::crc32c, digest::sha256}) {
+            if (version == ztensor::format_version::v2 && with == digest::crc32c) {
+                continue; // which version 2 does not know
+            }
+            auto out = ztensor::writer::create(directory / "m.zt", ztensor::write_options().version(version)).value();
+            for (const char* const name : {"a", "b", "c"}) {
+                out.add(name, {1'000'000}, std::vector<float>(1'000'000), ztensor::store().digest(with)).value();
+            }
+            out.finish().value();
+            const reader file = reader::open(directory / "m.zt").value();
+            for (const unsigned threads : {1u, 2u}) {
+                std::size_t calls = 0;
+                const auto cancel = [&](const ztensor::load_progress&) { return ++calls < 2; };
+                const auto found = file.verify(threads, cancel);
+                CHECK((calls <= 2 && (threads == 2 || outcome(found) == "cancelled")));
+                CHECK((outcome(found) == "cancelled" || found.value().ok()));
+            }
+        }
     }
 }

@@ -111,14 +111,24 @@ private:
     result<void> add_other_parts(const gguf_part& first, assembled_source& all) {
         const string own = path_text(native_path(file_name_of(file_.path)));
         ZTENSOR_TRY_ASSIGN(const numbered_name names, name_gguf_parts(first, own));
-        sibling_files siblings(file_, all);
+        vector<string> paths;
         for (uint64_t number = 2; number <= first.count; ++number) {
-            const string name = names.name_of(padded(number, gguf_part_digits));
-            if (const result<void> added = add_part(number, first.count, siblings.find(name), all); !added) {
+            paths.push_back(names.name_of(padded(number, gguf_part_digits)));
+        }
+        sibling_files siblings(file_, all);
+        const unsigned at_once = siblings.open_ahead(paths);
+        vector<result<sibling_files::sibling>> files;
+        while (files.size() != paths.size() && (files.empty() || files.back())) {
+            files.push_back(siblings.find(paths[files.size()]));
+        }
+        vector<result<gguf_header>> headers(files.size(), gguf_header());
+        for_each_in_parallel(files.size(), at_once, [&](size_t i) { headers[i] = read_part(files[i], all); });
+        for (size_t i = 0; i < files.size(); ++i) {
+            if (const result<void> added = add_part(i + 1, first.count, files[i], headers[i]); !added) {
                 const error& why = added.error();
                 const bool is_missing = why.code() == errc::file_not_found;
                 return fail(is_missing ? errc::shard_missing : why.code(), "part {} of {}, {}: {}",
-                            {number, first.count, in_quotes(name), is_missing ? "it is missing" : why.sentence()})
+                            {i + 2, first.count, in_quotes(paths[i]), is_missing ? "it is missing" : why.sentence()})
                     .because(why.os_error())
                     .in_object(why.object());
             }
@@ -130,8 +140,7 @@ private:
         return {};
     }
 
-    result<void> add_part(uint64_t number, uint64_t count, const result<sibling_files::sibling>& file,
-                          const assembled_source& all) {
+    result<gguf_header> read_part(const result<sibling_files::sibling>& file, const assembled_source& all) const {
         if (!file) {
             return file.error();
         }
@@ -142,14 +151,19 @@ private:
         if (as_text(bytes_view(magic)) != "GGUF") {
             return fail(errc::shard_mismatch, "it is no GGUF file");
         }
-        ZTENSOR_TRY_ASSIGN(
-            const gguf_header header,
-            gguf_header_reader(all, file->begin, end, file_.options.max_manifest_bytes(), nullptr).read());
-        if (header.part.number + 1 != number || header.part.count != count) {
-            return fail(errc::shard_mismatch, "it says that it is part {} of {}",
-                        {header.part.number + 1, header.part.count});
+        return gguf_header_reader(all, file->begin, end, file_.options.max_manifest_bytes(), nullptr).read();
+    }
+
+    result<void> add_part(uint64_t number, uint64_t count, const result<sibling_files::sibling>& file,
+                          const result<gguf_header>& header) {
+        if (!header) {
+            return header.error();
         }
-        return add_objects(header, end);
+        if (header->part.number != number || header->part.count != count) {
+            return fail(errc::shard_mismatch, "it says that it is part {} of {}",
+                        {header->part.number + 1, header->part.count});
+        }
+        return add_objects(*header, file->begin + file->size);
     }
 
     /// Of one file, which ends at `end` of the source.

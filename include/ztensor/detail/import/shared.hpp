@@ -13,6 +13,7 @@
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>
@@ -24,6 +25,7 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <utility>
@@ -219,6 +221,7 @@ public:
         position_ = position;
         if (position < window_begin_ || position > window_end_) {
             window_begin_ = window_end_ = position;
+            window_bytes_ = least_window_bytes;
         }
     }
 
@@ -233,7 +236,8 @@ public:
     }
 
 private:
-    static constexpr uint64_t window_bytes = uint64_t{256} << 10;
+    static constexpr uint64_t least_window_bytes = uint64_t{256} << 10;
+    static constexpr uint64_t most_window_bytes = uint64_t{8} << 20;
 
     [[nodiscard]] ZTENSOR_COLD bool give_up(error why) {
         failure_ = std::move(why);
@@ -255,7 +259,10 @@ private:
                                 "the header takes more than the {} bytes of read_options::max_manifest_bytes",
                                 {most_bytes_}));
         }
-        const auto wanted = static_cast<size_t>((std::min)({left(), allowed, (std::max)(size, window_bytes)}));
+        const auto wanted = static_cast<size_t>((std::min)({left(), allowed, (std::max)(size, window_bytes_)}));
+        if (source_access::is_far(source_, position_, wanted)) { // a long header takes few trips
+            window_bytes_ = (std::min)(2 * window_bytes_, most_window_bytes);
+        }
         if (wanted != window_.size() && !window_.allocate(wanted)) {
             return give_up(fail(errc::out_of_memory, "no memory for {} bytes of the header", {wanted}));
         }
@@ -275,6 +282,7 @@ private:
     uint64_t window_end_;
     uint64_t end_;
     uint64_t most_bytes_;
+    uint64_t window_bytes_ = least_window_bytes; ///< of the next window
     byte_buffer window_;
     result<void> failure_;
 };
@@ -359,7 +367,7 @@ public:
     /// Of a folder.
     explicit files_beside(beneath_folder folder) : path_(folder.path()), folder_(std::move(folder)) {}
 
-    /// Opening one takes trips to a server.
+    /// Opening one takes trips to a server, and there may be many of them at once.
     [[nodiscard]] bool are_far() const noexcept { return !folder_; }
     [[nodiscard]] native_path path_of(const native_path& name) const { return joined_path(path_, name); }
 
@@ -395,13 +403,36 @@ public:
         uint64_t size = 0;
     };
 
+    /// Files that somebody will ask for: where opening one takes trips to a server, several are opened at once, up to
+    /// one that fails. Gives how many threads may read them at once.
+    unsigned open_ahead(span<const string> locations) {
+        if (!look_beside() || !files_->are_far()) {
+            return 1;
+        }
+        vector<optional<opened_source>> opened(locations.size());
+        std::atomic<bool> has_failed{false};
+        for_each_in_parallel(locations.size(), files_opened_at_once, [&](size_t i) {
+            if (!has_failed) {
+                opened[i] = open(locations[i]);
+                has_failed = has_failed || !*opened[i];
+            }
+        });
+        for (size_t i = 0; i < opened.size(); ++i) {
+            if (opened[i]) {
+                ahead_.emplace(locations[i], *std::move(opened[i]));
+            }
+        }
+        return files_opened_at_once;
+    }
+
     /// The file of that relative path, opened once. Errors: name_invalid for a path that leads elsewhere, be it through
     /// a symbolic link; those of opening, such as not_regular_file.
     result<sibling> find(const string& location) {
         if (const auto known = known_.find(location); known != known_.end()) {
             return known->second;
         }
-        result<std::shared_ptr<const byte_source>> source = open(location);
+        const auto ahead = ahead_.find(location);
+        opened_source source = ahead != ahead_.end() ? std::move(ahead->second) : open(location);
         if (!source) {
             const error& why = source.error();
             return fail(why.code(), "data is said to lie in {}: {}", {in_quotes(location), why.sentence()})
@@ -416,24 +447,29 @@ public:
     }
 
 private:
-    result<std::shared_ptr<const byte_source>> open(string_view location) {
+    using opened_source = result<std::shared_ptr<const byte_source>>;
+
+    result<void> look_beside() {
         if (file_.path.empty()) {
             return fail(errc::name_invalid, "what was opened lies in no folder");
-        }
-        if (!is_path_below(location)) {
-            return fail(errc::name_invalid, "it is no plain path below the file's folder");
         }
         if (!files_) {
             ZTENSOR_TRY_ASSIGN(files_beside files, files_beside::of(file_.source, file_.path, file_.options));
             files_ = std::move(files);
         }
-        return files_->open(file_path(location).native(), file_.options);
+        return {};
+    }
+    opened_source open(string_view location) {
+        ZTENSOR_TRY(look_beside());
+        return is_path_below(location) ? files_->open(file_path(location).native(), file_.options)
+                                       : fail(errc::name_invalid, "it is no plain path below the file's folder");
     }
 
     const foreign_file& file_;
     assembled_source& all_;
     optional<files_beside> files_; ///< once somebody asked
     std::map<string, sibling> known_;
+    std::map<string, opened_source> ahead_; ///< opened, and not asked for so far
 };
 
 // -- hdf5 signature

@@ -66,6 +66,8 @@ public:
     [[nodiscard]] size_t count_startable() noexcept;
 
     [[nodiscard]] const read_preferences& best() const noexcept { return best_; }
+    /// So many requests take all that was added, or somewhat more.
+    [[nodiscard]] uint64_t count_requests() const noexcept { return added_bytes_ / best_.request_bytes + 1; }
     [[nodiscard]] bool has_room(const announced_piece& piece) const noexcept {
         return held_bytes_ == 0 || held_bytes_ + piece.size() <= most_bytes_;
     }
@@ -86,6 +88,7 @@ private:
 
     read_preferences best_;
     uint64_t most_bytes_;
+    uint64_t added_bytes_ = 0;
     vector<range> ranges_;           ///< as they were added
     vector<announced_piece> placed_; ///< in memory of the caller's
     vector<announced_piece> staged_; ///< in memory of our own; no two share a byte
@@ -103,6 +106,7 @@ inline bool announced_pieces::joins(uint64_t begin, uint64_t end, const range& n
 
 ZTENSOR_COLD inline void announced_pieces::add(uint64_t offset, uint64_t length) {
     const range added = {offset, offset + length, length}; // which lies in a file
+    added_bytes_ += length;
     if (length == 0) {
         return;
     }
@@ -115,6 +119,7 @@ ZTENSOR_COLD inline void announced_pieces::add(uint64_t offset, uint64_t length)
 }
 
 ZTENSOR_COLD inline void announced_pieces::add(uint64_t offset, span<byte> destination) {
+    added_bytes_ += destination.size();
     while (!destination.empty()) {
         announced_piece& piece = placed_.emplace_back();
         piece.place = destination.first((std::min)(destination.size(), best_.request_bytes));
@@ -260,7 +265,10 @@ inline void announced_pieces::drop_before(const announced_piece& piece) noexcept
 inline void announced_pieces::drop(announced_piece& piece) noexcept {
     piece.state = progress::spent;
     held_bytes_ -= piece.size();
-    if (spare_.size() < spare_.capacity()) {
+    static_cast<void>(next_queued());
+    if (next_staged_ == staged_.size()) { // nothing more takes memory
+        spare_.clear();
+    } else if (spare_.size() < spare_.capacity()) {
         spare_.push_back(std::move(piece.memory));
     }
     piece.memory = byte_buffer();

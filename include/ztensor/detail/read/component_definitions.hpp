@@ -335,7 +335,8 @@ ZTENSOR_INLINE result<digest_state> component_view::verify() const {
         return state;
     }
     return detail::component_access::guard(*this, [&] {
-        return file_->index.version == ztensor::version::v2 ? detail::verify_decoded(*file_, *object_, *record_)
+        detail::progress_meter silent;
+        return file_->index.version == ztensor::version::v2 ? detail::verify_decoded(*file_, *object_, *record_, silent)
                                                             : detail::verify_digest(*file_, *record_);
     });
 }

@@ -194,6 +194,15 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, uint64_t begin, span<
     }
 }
 
+/// Announces all that is stored of an object.
+ZTENSOR_COLD inline void announce_object(read_ahead& ahead, const opened_file& file, const object_record& object) {
+    for (const component_record& part : file.index.components_of(object)) {
+        for (const component_record& blob : blobs_of(file, part)) {
+            ahead.add(*file.source, blob.offset, blob.length);
+        }
+    }
+}
+
 /// Announces what read_raw_runs() reads.
 ZTENSOR_COLD inline void announce_runs(read_ahead& ahead, const byte_source& source, uint64_t blob_offset,
                                        byte_runs runs) {

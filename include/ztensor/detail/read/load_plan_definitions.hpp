@@ -9,6 +9,7 @@
 #include <ztensor/detail/read/load_targets.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/parts.hpp>
+#include <ztensor/detail/read/progress_meter.hpp>
 #include <ztensor/detail/read/weights.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_view.hpp>
@@ -29,11 +30,11 @@ namespace detail {
 class load_run {
 public:
     load_run(vector<load_target> targets, const load_options& options)
-        : targets_(std::move(targets)), options_(options) {}
+        : targets_(std::move(targets)), options_(options), meter_(options.progress()) {}
 
     result<load_report> carry_out() {
         for (const load_target& each : targets_) {
-            bytes_total_ += each.decoded_bytes;
+            meter_.expect(each.decoded_bytes);
         }
         const uint64_t affordable = (std::max<uint64_t>)(options_.max_staging_bytes() / batch_bytes, 1);
         const size_t useful = useful_threads(wanted_threads(), ~size_t{0});
@@ -60,10 +61,8 @@ public:
         }
         copy_rows();
         is_done_ = true;
-        if (options_.progress()) {
-            static_cast<void>(options_.progress()({bytes_total_, bytes_total_, {}}));
-        }
-        return load_report{bytes_read_, bytes_done_, 0};
+        meter_.finish();
+        return load_report{bytes_read_, meter_.done_bytes(), 0};
     }
 
 private:
@@ -244,9 +243,7 @@ private:
             return announce_blobs(target, *target.component, ahead);
         }
         if (target.is_joint) {
-            for (const component_record& part : target.file->index.components_of(*target.object)) {
-                announce_blobs(target, part, ahead);
-            }
+            announce_object(ahead, *target.file, *target.object);
         } else if (target.component->encoding == encoding::raw && target.component->decoded_length()) {
             if (const result<element_part> part = find_part(target)) {
                 announce_runs(ahead, source, target.component->offset, part->runs);
@@ -401,34 +398,26 @@ private:
 
     /// Says how far it is, or stops all of it.
     void settle(const load_target& target, result<void> done, uint64_t decoded_bytes) {
+        if (done) {
+            done = meter_.add(decoded_bytes, target.file->index.text(target.object->name));
+        }
         if (!done) {
-            return stop(target, std::move(done).error());
-        }
-        const uint64_t now = bytes_done_ += decoded_bytes;
-        if (!options_.progress() || &is_at_work() != caller_) {
-            return;
-        }
-        const string_view name = target.file->index.text(target.object->name);
-        if (!options_.progress()({(std::min)(now, bytes_total_), bytes_total_, name})) {
-            stop(target, fail(errc::cancelled, "the progress function cancelled the plan at {} of {} bytes",
-                              {now, bytes_total_}));
+            stop(target, std::move(done).error());
         }
     }
 
     vector<load_target> targets_; ///< as they lie in the files
     const load_options& options_;
-    const bool* const caller_ = &is_at_work(); ///< stands for the thread
+    progress_meter meter_;
     size_t threads_ = 1;
     uint64_t staging_bytes_ = 0; ///< of each
     vector<unit> units_;
     vector<std::unique_ptr<shared_blob>> shared_;
     vector<byte_buffer> apart_; ///< of tensors that go to rows that lie apart
-    uint64_t bytes_total_ = 0;
     bool is_done_ = false;
 
     std::atomic<bool> is_stopped_{false};
     std::atomic<uint64_t> bytes_read_{0};
-    std::atomic<uint64_t> bytes_done_{0};
     os_mutex mutex_; ///< of the failure
     result<void> failure_;
 };

@@ -11,6 +11,7 @@
 #include <ztensor/detail/read/file_index.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/detail/read/joined_files.hpp>
+#include <ztensor/detail/read/progress_meter.hpp>
 #include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/verify.hpp>
@@ -81,6 +82,27 @@ inline void count_state(verification& answer, const component_view& component, d
         ++answer.unsupported;
         break;
     }
+}
+
+/// Of one file.
+ZTENSOR_COLD inline result<void> add_verification(verification& answer, const reader& from, unsigned threads,
+                                                  progress_meter& meter) {
+    const opened_file& file = reader_access::file_of(from);
+    result<verified_parts> found = file.index.version == version::v2 ? verify_all_decoded(file, threads, meter)
+                                                                     : verify_stored(file, threads, meter);
+    if (!found) {
+        return std::move(found).error().in_file(file.path);
+    }
+    const size_t damaged_before = answer.mismatches.size();
+    size_t position = 0;
+    for (const object_view object : from) {
+        for (const component_view component : object) {
+            count_state(answer, component, found->states[position++]);
+        }
+    }
+    return found->broken_rule || answer.mismatches.size() != damaged_before
+               ? result<void>()
+               : std::move(found->broken_rule).error().in_file(file.path);
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, string_view name) noexcept {
@@ -338,35 +360,17 @@ ZTENSOR_INLINE bool reader::contains(std::string_view name) const noexcept {
                                     : detail::find_object(*file_, name) != nullptr;
 }
 
-ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
+ZTENSOR_INLINE result<verification> reader::verify(unsigned threads, const progress_function& progress) const& {
     return detail::guard_memory([&]() -> result<verification> {
-        if (file_->joined != nullptr) {
-            verification all;
-            for (const reader& each : file_->joined->files) {
-                ZTENSOR_TRY_ASSIGN(const verification one, each.verify(threads));
-                all.verified += one.verified;
-                all.absent += one.absent;
-                all.unsupported += one.unsupported;
-                all.mismatches.insert(all.mismatches.end(), one.mismatches.begin(), one.mismatches.end());
-            }
-            return all;
-        }
-        result<detail::verified_parts> found = file_->index.version == ztensor::version::v2
-                                                   ? detail::verify_all_decoded(*file_, threads)
-                                                   : detail::verify_stored(*file_, threads);
-        if (!found) {
-            return std::move(found).error().in_file(file_->path);
+        detail::progress_meter meter(progress);
+        for (const reader& each : files()) {
+            detail::expect_verified(*each.file_, meter);
         }
         verification answer;
-        std::size_t position = 0;
-        for (const object_view object : *this) {
-            for (const component_view component : object) {
-                detail::count_state(answer, component, found->states[position++]);
-            }
+        for (const reader& each : files()) {
+            ZTENSOR_TRY(detail::add_verification(answer, each, threads, meter));
         }
-        if (!found->broken_rule && answer.mismatches.empty()) {
-            return std::move(found->broken_rule).error().in_file(file_->path);
-        }
+        meter.finish();
         return answer;
     });
 }

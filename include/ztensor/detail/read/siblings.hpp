@@ -7,6 +7,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/read/progress_meter.hpp>
 #include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/read/stored.hpp>
 
@@ -32,6 +33,7 @@ struct reopenable {
     os_reading* os = nullptr;
     native_path path;
     file_status status;
+    bool is_direct = false; ///< read_options::direct()
 
     [[nodiscard]] bool is_same(const file_status& found) const noexcept {
         return found.is_same_file(status) && found.size_bytes == status.size_bytes &&
@@ -52,7 +54,14 @@ struct reopenable {
         if (!is_same(found.value)) {
             return fail(errc::file_changed, "the file was changed or replaced since it was opened");
         }
-        return std::make_shared<const file>(*std::move(opened));
+        return prepared(*std::move(opened));
+    }
+    /// To be read as the caller wants it.
+    [[nodiscard]] std::shared_ptr<const file> prepared(file opened) const {
+        if (is_direct) {
+            opened.read_uncached();
+        }
+        return std::make_shared<const file>(std::move(opened));
     }
 };
 
@@ -152,7 +161,7 @@ public:
     ~reopened_source() override { handle_cache::get().forget(file_); }
 
     /// The file is open already.
-    void keep(file opened) { handle_cache::get().keep(file_, std::make_shared<const file>(std::move(opened))); }
+    void keep(file opened) { handle_cache::get().keep(file_, file_.prepared(std::move(opened))); }
 
     /// Of a mapped file; others are looked at whenever they are read. Another file may have the path by now, and the
     /// mapped one may have been cut off: so the open file is asked, or the one that proves to be the same.
@@ -227,13 +236,14 @@ source_of_sibling(file content, const read_options& options, const native_path& 
     if (status.failure) {
         return os_failure("can't find out which file it is", status.failure);
     }
-    const auto source = std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value}, options,
-                                                          path_text(path), takes_time_to_read(content, options));
+    const auto source =
+        std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value, options.is_direct()},
+                                          options, path_text(path), takes_time_to_read(content, options));
     source->keep(std::move(content));
     if (options.mode() == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
     }
-    return std::shared_ptr<const byte_source>(source);
+    return with_read_ahead(source, options);
 }
 
 /// A file in the folder. Errors: those of beneath_folder::open() and source_of_sibling().
@@ -251,9 +261,10 @@ inline constexpr unsigned files_opened_at_once = 16;
 //
 // The digests of whole shards. SPEC.md section 13.9.
 
-/// The digest of bytes [begin, begin + length) of a source, as text. Errors: out_of_memory, and what the source says.
+/// The digest of bytes [begin, begin + length) of a source, as text. Errors: out_of_memory, cancelled, and what the
+/// source says.
 ZTENSOR_COLD inline result<string> digest_of_range(const byte_source& source, uint64_t begin, uint64_t length,
-                                                   digest algorithm) {
+                                                   digest algorithm, progress_meter& meter) {
     constexpr uint64_t piece_bytes = uint64_t{1} << 20;
     const read_ahead all(0, source, begin, length);
     byte_buffer piece;
@@ -263,20 +274,21 @@ ZTENSOR_COLD inline result<string> digest_of_range(const byte_source& source, ui
         const auto size = smaller_size(length - done, piece_bytes);
         ZTENSOR_TRY(source.read_at(begin + done, piece.writable_bytes().first(size)));
         hash.update(piece.bytes().first(size));
+        ZTENSOR_TRY(meter.add(size, {}));
     }
     return hash.text();
 }
 
 /// Every shard, byte by byte, is the file that the root means, as far as its digest can be computed. Errors:
-/// shard_mismatch, and what the source says.
-ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
+/// shard_mismatch, cancelled, and what the source says.
+ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file, progress_meter& meter) {
     for (const shard_record& shard : file.index.shards) {
         const digest_parts expected = parse_strict_digest(file.index.text(shard.digest_text));
         if (expected.algorithm == digest::none) {
             continue;
         }
         ZTENSOR_TRY_ASSIGN(const string found,
-                           digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm));
+                           digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm, meter));
         if (!same_digest(parse_strict_digest(found), expected)) {
             return fail(errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
                         {in_quotes(file.index.text(shard.name)), found, in_quotes(file.index.text(shard.digest_text))});
@@ -451,7 +463,8 @@ private:
             if (source == nullptr) {
                 continue;
             }
-            const result<string> text = digest_of_range(*source, 0, source->size(), digest.algorithm);
+            progress_meter silent;
+            const result<string> text = digest_of_range(*source, 0, source->size(), digest.algorithm, silent);
             if (text && is_of_some_shard(*text)) {
                 those.known.emplace(parse_strict_digest(*text).digits, std::move(source));
             }

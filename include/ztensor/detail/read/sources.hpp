@@ -168,18 +168,22 @@ public:
         return same ? same : std::move(same).error().in_file(path_);
     }
 
+    ZTENSOR_COLD void prefetch(uint64_t offset, uint64_t length) const noexcept override {
+        advise(offset, length, true);
+    }
     ZTENSOR_COLD void evict(uint64_t offset, uint64_t length) const noexcept override {
         if (const bytes_view all = mapped_before(); !all.empty()) {
             forget_pages(all, offset, length);
         }
+        advise(offset, length, false);
     }
 
 protected:
     /// `path` is for messages only. Nothing is mapped before somebody asks, and never if requests take time.
     path_source(os_reading& os, uint64_t size_bytes, const read_options& options, string path, bool takes_time)
         : os_(os), size_bytes_(size_bytes), path_(std::move(path)), is_stable_(options.is_stable_file()),
-          takes_time_(takes_time), mapping_(options.mode() != io_mode::positional && !takes_time ? nullptr : &nothing) {
-    }
+          drops_behind_(options.drops_behind()), takes_time_(takes_time),
+          mapping_(options.mode() != io_mode::positional && !takes_time ? nullptr : &nothing) {}
 
     /// What is mapped so far: empty where the file can't be mapped, too.
     [[nodiscard]] bytes_view mapped_before() const noexcept {
@@ -194,9 +198,23 @@ private:
     /// The file, which stays open as long as it is held. Errors: file_changed if it is another one by now; what the
     /// system says.
     virtual result<std::shared_ptr<const file>> held() const = 0;
-    virtual result<void> read_file(uint64_t offset, span<byte> destination) const {
+
+    result<void> read_file(uint64_t offset, span<byte> destination) const {
         const result<std::shared_ptr<const file>> opened = held();
-        return opened ? (*opened)->read_at(offset, destination) : opened.error();
+        result<void> read = opened ? (*opened)->read_at(offset, destination) : opened.error();
+        if (drops_behind_) { // with what was read before: the system's units are larger than pieces, and forgotten
+                             // whole
+            const uint64_t before = (std::min)(offset, uint64_t{2} << 20);
+            evict(offset - before, before + destination.size());
+        }
+        return read;
+    }
+    void advise(uint64_t offset, uint64_t length, bool is_wanted) const noexcept {
+        static_cast<void>(guard_memory([&]() -> result<void> {
+            ZTENSOR_TRY_ASSIGN(const std::shared_ptr<const file> opened, held());
+            opened->advise(offset, length, is_wanted);
+            return {};
+        }));
     }
 
     [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
@@ -205,6 +223,7 @@ private:
     uint64_t size_bytes_;
     string path_;
     bool is_stable_;                           ///< read_options::stable_file()
+    bool drops_behind_;                        ///< read_options::drop_behind()
     bool takes_time_;                          ///< each request goes to a disk or to another machine
     mutable std::atomic<const byte*> mapping_; ///< its first byte; null before it is asked for
 };
@@ -214,35 +233,19 @@ class file_source final : public path_source {
 public:
     file_source(file content, const read_options& options, string path, bool takes_time = false)
         : path_source(content.os(), content.size_bytes(), options, std::move(path), takes_time),
-          file_(std::move(content)), drops_behind_(options.drops_behind()) {
+          file_(std::move(content)) {
         if (options.is_direct()) {
             file_.read_uncached();
         }
-    }
-
-    ZTENSOR_COLD void prefetch(uint64_t offset, uint64_t length) const noexcept override {
-        file_.advise(offset, length, true);
-    }
-    ZTENSOR_COLD void evict(uint64_t offset, uint64_t length) const noexcept override {
-        path_source::evict(offset, length);
-        file_.advise(offset, length, false);
     }
 
 private:
     result<std::shared_ptr<const file>> held() const override {
         return std::shared_ptr<const file>(std::shared_ptr<void>(), &file_);
     }
-    result<void> read_file(uint64_t offset, span<byte> destination) const override {
-        result<void> read = file_.read_at(offset, destination);
-        if (drops_behind_) {
-            evict(offset, destination.size());
-        }
-        return read;
-    }
     [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
 
     file file_;
-    bool drops_behind_;
 };
 
 /// A container in memory: the caller's, which must outlive the source, or its own.

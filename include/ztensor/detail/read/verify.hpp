@@ -9,6 +9,7 @@
 #include <ztensor/detail/codec/sha256.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decoded_stream.hpp>
+#include <ztensor/detail/read/progress_meter.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 
@@ -48,9 +49,10 @@ inline result<void> check_type_rules(const opened_file& file, const object_recor
 }
 
 /// Decodes the part: its digest, and every rule of its encoding and its type. What is encoded in an unknown way can't
-/// be checked. Errors: decode_failed, decode_size, bad_bool, bad_padding, limit_exceeded, and what the source says.
+/// be checked. Errors: decode_failed, decode_size, bad_bool, bad_padding, limit_exceeded, cancelled, and what the
+/// source says.
 ZTENSOR_COLD inline result<digest_state> verify_decoded(const opened_file& file, const object_record& object,
-                                                        const component_record& part) {
+                                                        const component_record& part, progress_meter& meter) {
     const bool has_digest = part.digest_text.is_present();
     const digest_state unchecked = has_digest ? digest_state::unsupported : digest_state::absent;
     if (!part.encoding) {
@@ -67,6 +69,7 @@ ZTENSOR_COLD inline result<digest_state> verify_decoded(const opened_file& file,
         if (broken_rule && made != 0) {
             broken_rule = check_type_rules(file, object, part, room.first(made), begin);
         }
+        ZTENSOR_TRY(meter.add(made, file.index.text(object.name)));
     }
     if (const result<void> intact = stream.finish(room); !intact) { // which says more than what follows from it
         return damaged_or(intact.error());
@@ -95,30 +98,30 @@ ZTENSOR_COLD inline result<void> verify_indices(const opened_file& file, const o
                             false);
 }
 
-/// All shards and all parts, on as many threads as for_each_in_parallel makes of `threads`. Errors: shard_mismatch, and
-/// what the source says of shards.
-ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file& file, unsigned threads) {
-    ZTENSOR_TRY(verify_shards(file));
+/// All shards and all parts, on as many threads as for_each_in_parallel makes of `threads`. Errors: shard_mismatch,
+/// cancelled, and what the source says of shards.
+ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file& file, unsigned threads,
+                                                              progress_meter& meter) {
+    ZTENSOR_TRY(verify_shards(file, meter));
     const manifest& index = file.index;
     vector<result<digest_state>> found(index.components.address_end(), digest_state::absent);
     vector<result<void>> rules(index.objects.size());
     read_ahead stored(threads);
     for (const object_record& object : index.objects) {
-        for (const component_record& component : index.components_of(object)) {
-            stored.add(*file.source, component.offset, component.length);
-        }
+        announce_object(stored, file, object);
     }
     stored.begin();
     for_each_in_parallel(index.objects.size(), threads, [&](size_t i) {
         const object_record& object = index.objects[i];
-        for (size_t k = 0; k < object.component_count; ++k) {
+        for (size_t k = 0; k < object.component_count && meter.check(); ++k) {
             const size_t at = object.first_component + k;
-            found[at] = guard_memory([&] { return verify_decoded(file, object, index.components[at]); });
+            found[at] = guard_memory([&] { return verify_decoded(file, object, index.components[at], meter); });
         }
-        if (is_sparse(object)) {
+        if (is_sparse(object) && meter.check()) {
             rules[i] = guard_memory([&] { return verify_indices(file, object); });
         }
     });
+    ZTENSOR_TRY(meter.check());
     verified_parts all;
     all.states.assign(found.size(), digest_state::absent);
     for (size_t i = 0; i < index.objects.size(); ++i) {
@@ -150,6 +153,7 @@ ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file&
 struct hash_task {
     uint64_t offset = 0;
     uint64_t length = 0;
+    string_view object; ///< the name of the one that it belongs to
     digest algorithm = digest::none;
     uint32_t crc = crc32c_start;   ///< of CRC-32C, CRC-32: where to go on from, then the sum
     bool goes_on = false;          ///< it begins where the task before it ends, as one range was cut
@@ -161,14 +165,17 @@ struct hash_task {
 /// little that it stays in the processor's cache.
 inline constexpr size_t hash_buffer_bytes = size_t{1} << 18;
 inline constexpr size_t most_hash_streams = 8;
+/// Of each stream, of what lies in memory, so that it is told how far it is.
+inline constexpr size_t most_blocks_at_once = (size_t{1} << 20) / sha256_block_bytes;
 
 /// Hashes all tasks, of which several threads take turns.
 class blob_hasher {
 public:
-    blob_hasher(const byte_source& source, span<hash_task> tasks, const cpu_features& cpu) noexcept
-        : source_(source), tasks_(tasks), cpu_(cpu) {}
+    blob_hasher(const byte_source& source, span<hash_task> tasks, const cpu_features& cpu,
+                progress_meter& meter) noexcept
+        : source_(source), tasks_(tasks), cpu_(cpu), meter_(meter) {}
 
-    /// `threads` as for_each_in_parallel takes it.
+    /// `threads` as for_each_in_parallel takes it. Of what is cancelled nothing is known.
     void run(unsigned threads) {
         const size_t wanted = threads != 0 ? threads : processor_count();
         const size_t workers = (std::min<size_t>)(wanted, tasks_.size());
@@ -209,7 +216,8 @@ private:
         if (source_access::is_file(source_) || !source_access::is_mapped(source_)) {
             static_cast<void>(buffer.allocate(hash_buffer_bytes)); // where it fails the tasks that need it say so
         }
-        for (near_tasks group = take_near(buffer.size()); !group.tasks.empty(); group = take_near(buffer.size())) {
+        for (near_tasks group = take_near(buffer.size()); !group.tasks.empty() && meter_.check();
+             group = take_near(buffer.size())) {
             hash_near(group, buffer.writable_bytes());
         }
         if (stream_count_ != 0) {
@@ -219,7 +227,7 @@ private:
 
     /// The next task of SHA-256; null where there is none left.
     [[nodiscard]] hash_task* take_sha256() noexcept {
-        for (size_t i = next_sha256_++; i < tasks_.size(); i = next_sha256_++) {
+        for (size_t i = next_sha256_++; i < tasks_.size() && meter_.check(); i = next_sha256_++) {
             if (tasks_[i].algorithm == digest::sha256) {
                 return &tasks_[i];
             }
@@ -270,6 +278,7 @@ private:
                     const auto length = static_cast<size_t>(task.length);
                     const bytes_view part = all->subspan(static_cast<size_t>(task.offset - begin), length);
                     task.crc = crc32c_update(task.crc, part, cpu_);
+                    static_cast<void>(meter_.add(length, task.object));
                 }
                 return;
             }
@@ -316,6 +325,7 @@ private:
             ZTENSOR_TRY_ASSIGN(const bytes_view part, load(task.offset + done, task.length - done, buffer));
             task.crc = is_crc32c ? crc32c_update(task.crc, part, cpu_) : crc32_update(task.crc, part);
             done += part.size();
+            ZTENSOR_TRY(meter_.add(part.size(), task.object));
         }
         return {};
     }
@@ -330,7 +340,7 @@ private:
             std::array<stream*, most_hash_streams> ready;
             std::array<sha256_lane, most_hash_streams> lanes;
             size_t count = 0;
-            size_t blocks = static_cast<size_t>(-1);
+            size_t blocks = most_blocks_at_once;
             for (size_t i = 0; i < stream_count_; ++i) {
                 stream& each = streams[i];
                 if (make_ready(each)) {
@@ -346,6 +356,9 @@ private:
             for (size_t i = 0; i < count; ++i) {
                 ready[i]->part = ready[i]->part.subspan(blocks * sha256_block_bytes);
                 ready[i]->memory.length_bytes += blocks * sha256_block_bytes;
+            }
+            if (!meter_.add(count * blocks * sha256_block_bytes, ready[0]->task->object)) {
+                return;
             }
         }
     }
@@ -385,6 +398,7 @@ private:
     const byte_source& source_;
     span<hash_task> tasks_;
     const cpu_features& cpu_;
+    progress_meter& meter_;
     size_t stream_count_ = 0; ///< SHA-256 that a thread hashes at once
     std::atomic<size_t> next_crc_{0};
     std::atomic<size_t> next_sha256_{0};
@@ -408,14 +422,14 @@ class digest_checks {
 public:
     explicit digest_checks(const opened_file& file) : file_(file) {}
 
-    void add(const component_record& component) {
+    void add(const component_record& component, string_view object) {
         const bool has_digest = component.digest_text.is_present();
         const digest algorithm = has_digest ? known_digest(file_, component).algorithm : digest::none;
-        checks_.push_back({&component, algorithm, 0, cover_of(file_, component)});
+        checks_.push_back({&component, object, algorithm, 0, cover_of(file_, component)});
     }
 
     /// Of all that were added, on as many threads as for_each_in_parallel makes of `threads`.
-    void run(unsigned threads, const cpu_features& cpu = host_cpu()) {
+    void run(unsigned threads, progress_meter& meter) {
         vector<uint32_t> positions;
         for (uint32_t i = 0; i < checks_.size(); ++i) {
             if (checks_[i].algorithm != digest::none) {
@@ -432,12 +446,13 @@ public:
             check& each = checks_[position];
             if (last != nullptr && !last->is_before(each)) { // another name of the same bytes
                 each.first_task = last->first_task;
+                static_cast<void>(meter.add(each.cover.length, each.object));
             } else {
                 add_tasks(each);
             }
             last = &each;
         }
-        blob_hasher(*file_.source, tasks_, cpu).run(threads);
+        blob_hasher(*file_.source, tasks_, host_cpu(), meter).run(threads);
         join_pieces();
     }
 
@@ -461,6 +476,7 @@ public:
 private:
     struct check {
         const component_record* component;
+        string_view object;
         digest algorithm; ///< none: there is nothing to compute
         uint32_t first_task;
         digest_cover cover;
@@ -486,6 +502,7 @@ private:
             hash_task task;
             task.offset = each.cover.offset + done;
             task.length = (std::min)(length - done, most);
+            task.object = each.object;
             task.algorithm = each.algorithm;
             task.crc = done == 0 ? crc32c_start : 0;
             task.goes_on = done != 0;
@@ -520,21 +537,24 @@ private:
 /// Computes the digest of one blob as stored, and compares. Errors: what the source says.
 inline result<digest_state> verify_digest(const opened_file& file, const component_record& component) {
     digest_checks only(file);
-    only.add(component);
-    only.run(1);
+    progress_meter silent;
+    only.add(component, {});
+    only.run(1, silent);
     return only.state_of(0);
 }
 
-/// All of a file, on as many threads as for_each_in_parallel makes of `threads`. Errors: what the source says.
-inline result<verified_parts> verify_stored(const opened_file& file, unsigned threads) {
+/// All of a file, on as many threads as for_each_in_parallel makes of `threads`. Errors: cancelled, and what the source
+/// says.
+inline result<verified_parts> verify_stored(const opened_file& file, unsigned threads, progress_meter& meter) {
     const manifest& index = file.index;
     digest_checks checks(file);
     for (const object_record& object : index.objects) {
         for (const component_record& component : index.components_of(object)) {
-            checks.add(component);
+            checks.add(component, index.text(object.name));
         }
     }
-    checks.run(threads);
+    checks.run(threads, meter);
+    ZTENSOR_TRY(meter.check());
     verified_parts all;
     all.states.reserve(index.components.size());
     for (const object_record& object : index.objects) {
@@ -550,6 +570,25 @@ inline result<verified_parts> verify_stored(const opened_file& file, unsigned th
         }
     }
     return all;
+}
+
+/// What verifying the file will add to the meter: the bytes that its digests are of, of version 2 those of all parts as
+/// they are decoded, and of shards.
+ZTENSOR_COLD inline void expect_verified(const opened_file& file, progress_meter& meter) {
+    const bool decodes = file.index.version == version::v2;
+    for (const shard_record& shard : file.index.shards) {
+        const bool is_hashed = parse_strict_digest(file.index.text(shard.digest_text)).algorithm != digest::none;
+        meter.expect(is_hashed ? shard.size_bytes : 0);
+    }
+    for (const object_record& object : file.index.objects) {
+        for (const component_record& part : file.index.components_of(object)) {
+            if (decodes) {
+                meter.expect(part.encoding ? part.decoded_length().value_or(0) : 0);
+            } else if (part.digest_text.is_present() && known_digest(file, part).algorithm != digest::none) {
+                meter.expect(cover_of(file, part).length);
+            }
+        }
+    }
 }
 
 } // namespace detail

@@ -14,6 +14,7 @@
 #include <ztensor/detail/codec/ggml_types.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/read/convert.hpp>
+#include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/dtype.hpp>
@@ -202,9 +203,12 @@ result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
 template <class Write>
 result<void> write_each(const vector<exported_tensor>& tensors, const export_options& options, const Write& write) {
     copy_progress progress;
+    read_ahead stored(0);
     for (const exported_tensor& each : tensors) {
         progress.total_bytes += each.bytes;
+        announce_object(stored, object_access::file_of(each.object), object_access::record_of(each.object));
     }
+    stored.begin();
     for (const exported_tensor& each : tensors) {
         ZTENSOR_TRY(write(each));
         progress.object = each.name;

@@ -13,6 +13,7 @@
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/file_path.hpp>
@@ -388,6 +389,7 @@ private:
     /// Calls `take(bytes) -> bool` for all of a blob of another file, until it has enough.
     template <class Take>
     static result<void> read_pieces(const stored_component& stored, const Take& take) {
+        const read_ahead ahead(0, *stored.source, stored.offset, stored.length);
         byte_buffer buffer;
         for (uint64_t at = 0; at < stored.length;) {
             ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, most_piece_bytes, buffer));
@@ -403,6 +405,7 @@ private:
     /// pieces that end at whole MiB.
     result<void> copy_bytes(const stored_component& stored) {
         const file* const in_file = stored.source->as_file();
+        const read_ahead ahead(0, *stored.source, stored.offset, stored.length);
         byte_buffer buffer;
         for (uint64_t at = 0; at < stored.length;) {
             uint64_t moved = 0;
