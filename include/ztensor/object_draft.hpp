@@ -61,7 +61,7 @@ struct store {
     /// exponents, compressed, apart from the fractions, which are noise and stay raw. bf16 takes about 0.67 of its
     /// size, f32 and f16 0.84, and they are read two to three times as fast as what zstd() stores. This library reads
     /// it as dense; every other reader of 1.1, 1.2 and 2 sees an object of two components of bytes, which it can copy
-    /// and verify. What zstd() stores in less is stored so, as far as pieces of what takes more than 4 MiB tell. All
+    /// and verify. What zstd() stores in less is stored so, as far as a look at what takes more than 4 MiB tells. All
     /// other types, and what takes less than 64 KiB, are stored as zstd_if_smaller(1, 1) does it. Attributes named
     /// "planes.dtype" and "planes.exponent_bits" are added. 0.1 has no place for it: not_expressible. A component of
     /// any other object is stored as zstd() would store it.

@@ -18,6 +18,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,6 +109,23 @@ TEST_CASE("zeros that lie at the same place in each of sixteen slabs are seen be
     const reader zstd = file_with(dtype::f32, elements, store().zstd(1));
     CHECK(static_cast<double>(stored_bytes(planes)) <= 1.005 * static_cast<double>(stored_bytes(zstd)));
     CHECK((elements_of(planes) == elements));
+}
+
+TEST_CASE("rows that come again are seen however few of them zstd looks back at") {
+    using namespace planes_written;
+    for (const std::size_t row_elements : {std::size_t{20000}, std::size_t{200000}}) {
+        const bytes rows = support::planes::weights(dtype::f16, 4 * row_elements);
+        std::mt19937 random(11);
+        bytes elements;
+        while (elements.size() < (std::size_t{9} << 20)) {
+            elements += rows.substr(random() % 4 * 2 * row_elements, 2 * row_elements);
+        }
+        const reader planes = file_with(dtype::f16, elements, store().planes());
+        const reader zstd = file_with(dtype::f16, elements, store().zstd(1));
+        CAPTURE(row_elements);
+        CHECK(static_cast<double>(stored_bytes(planes)) <= 1.005 * static_cast<double>(stored_bytes(zstd)));
+        CHECK((elements_of(planes) == elements));
+    }
 }
 
 TEST_CASE("weights take two thirds of their size as bf16 and five sixths as f32") {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace ztensor {
@@ -46,7 +47,7 @@ public:
         : elements_(elements), width_(width), count_(elements.bytes.size() / width) {}
 
     /// Stored bytes of all elements as they are, at level 1. Errors: out_of_memory, encode_failed.
-    result<uint64_t> dense() { return dense(0, count_); }
+    result<uint64_t> dense() { return measure({elements_.bytes, elements_.swap_width}, {1}); }
     /// The same of a plane, at level 1 or as exponents are compressed.
     result<uint64_t> of(plane which, bool has_few_matches) { return of(which, has_few_matches, 0, count_); }
 
@@ -63,27 +64,7 @@ public:
         return static_cast<double>(stored) / static_cast<double>(pieces * size * plane_bytes(which, width_));
     }
 
-    /// Whether zstd makes less of whole elements than of planes, as where rows come again: as far as pieces tell that
-    /// are longer than zstd looks back, one of each 16 MiB and at least four.
-    result<bool> is_smaller_dense() {
-        constexpr size_t least_pieces = 4, piece_bytes = size_t{640} << 10, bytes_of_each = size_t{16} << 20;
-        const size_t pieces = (std::max)(least_pieces, elements_.bytes.size() / bytes_of_each);
-        const size_t size = (std::min)(piece_bytes / width_, count_ / pieces);
-        for (size_t i = 0; i < pieces; ++i) {
-            const size_t first = i * (count_ / pieces) + (count_ / pieces - size) / 2;
-            ZTENSOR_TRY_ASSIGN(const uint64_t whole, dense(first, size));
-            ZTENSOR_TRY_ASSIGN(const uint64_t exponents, of(plane::exponent, true, first, size));
-            if (whole < exponents + size * plane_bytes(plane::fraction, width_)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
 private:
-    result<uint64_t> dense(size_t first, size_t count) {
-        return measure({elements_.bytes.subspan(first * width_, count * width_), elements_.swap_width}, {1});
-    }
     result<uint64_t> of(plane which, bool has_few_matches, size_t first, size_t count) {
         return measure({elements_.bytes.subspan(first * width_, count * width_), elements_.swap_width, width_,
                         which == plane::fraction},
@@ -109,6 +90,40 @@ private:
     zstd_frames encoder_{1};
 };
 
+/// Whether more than one of 32 words of 8 bytes stands there again within as much as zstd looks back at level 1, so
+/// that whole elements may take less than planes: as where rows come again, or slabs are zeros, but not in weights. Of
+/// words that differ from the one before those are looked up whose product begins with zeros, one of 64: a word is
+/// looked up wherever it stands, or nowhere.
+[[nodiscard]] ZTENSOR_COLD inline bool comes_again(bytes_view elements) noexcept {
+    constexpr uint32_t window_words = (uint32_t{512} << 10) / sizeof(uint64_t);
+    constexpr uint64_t one_of = 32;
+    constexpr uint64_t factor = 0x9e3779b97f4a7c15; // whose bits are as if drawn
+    struct place {
+        uint32_t end_of_product = 0;
+        uint32_t position = ~window_words; // too far behind
+    };
+    std::array<place, 2048> last; // of which a window fills half
+    uint64_t runs = 0, looked_up = 0, met = 0, before = 0;
+    const uint64_t words = elements.size() / sizeof(uint64_t);
+    for (uint64_t i = 0; i < words; ++i) {
+        uint64_t word = 0;
+        std::memcpy(&word, elements.data() + i * sizeof(word), sizeof(word));
+        const uint64_t product = word * factor;
+        if (word == before) {
+            ++runs;
+        } else if (product >> 58 == 0) {
+            place& known = last[product >> 47];
+            const place found = {static_cast<uint32_t>(product), static_cast<uint32_t>(i)};
+            const bool is_near = found.position - known.position <= window_words;
+            met += is_near && known.end_of_product == found.end_of_product ? 1 : 0;
+            known = found;
+            ++looked_up;
+        }
+        before = word;
+    }
+    return runs > words / one_of || met > looked_up / one_of;
+}
+
 /// The smallest way that there is: all are tried.
 ZTENSOR_COLD inline result<planes_choice> choose_smallest(planes_trial& trial, const store& how, uint64_t count,
                                                           size_t width) {
@@ -130,8 +145,7 @@ ZTENSOR_COLD inline result<planes_choice> choose_smallest(planes_trial& trial, c
 }
 
 /// Whether elements of a storage type that has planes are best stored in these. Of few all ways are tried; of many only
-/// where pieces of them look as if something else were smaller, which those of weights don't: their fractions are
-/// noise.
+/// where bytes come again, or pieces of their fractions are no noise, as those of weights are.
 ZTENSOR_COLD inline result<planes_choice> choose_planes(const blob_content& elements, const store& how, size_t width) {
     constexpr double noise = 0.99;
     constexpr size_t few_bytes = size_t{4} << 20; // of which all is measured
@@ -141,8 +155,7 @@ ZTENSOR_COLD inline result<planes_choice> choose_planes(const blob_content& elem
         return choose_smallest(trial, how, count, width);
     }
     ZTENSOR_TRY_ASSIGN(const double fractions, trial.sample(plane::fraction, false));
-    ZTENSOR_TRY_ASSIGN(const bool is_odd, fractions < noise ? result<bool>(true) : trial.is_smaller_dense());
-    if (is_odd) {
+    if (fractions < noise || comes_again(elements.bytes)) {
         return choose_smallest(trial, how, count, width);
     }
     planes_choice made;
