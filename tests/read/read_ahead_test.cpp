@@ -652,7 +652,8 @@ TEST_CASE("a source takes its requests by itself, in any order, and what it lose
 
 namespace {
 
-/// The first call keeps its last request until another call has come. Readers get nothing before the first.
+/// The first call keeps its last request until another call has come. Readers get nothing before it has taken all that
+/// it takes, since else they might ask for everything themselves meanwhile.
 class holding_source final : public waiting_source {
 public:
     explicit holding_source(const bytes& content) : waiting_source(content) { best.requests_per_call = 8; }
@@ -660,7 +661,7 @@ public:
     result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         if (holds) {
             std::unique_lock<std::mutex> lock(mutex_);
-            came_.wait_for(lock, std::chrono::seconds(20), [&] { return calls_ > 0; });
+            came_.wait_for(lock, std::chrono::seconds(20), [&] { return has_taken_; });
         }
         return waiting_source::read_at(offset, destination);
     }
@@ -670,6 +671,11 @@ public:
         std::vector<read_request> taken;
         while (const std::optional<read_request> next = wanted.next()) {
             taken.push_back(*next);
+        }
+        if (is_first) {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            has_taken_ = true;
+            came_.notify_all();
         }
         for (std::size_t i = 0; i < taken.size(); ++i) {
             if (is_first && i + 1 == taken.size()) {
@@ -693,6 +699,7 @@ private:
     mutable std::mutex mutex_;
     mutable std::condition_variable came_;
     mutable int calls_ = 0;
+    mutable bool has_taken_ = false;
 };
 
 } // namespace
