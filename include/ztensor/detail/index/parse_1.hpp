@@ -81,15 +81,7 @@ private:
         tensor_words words;
         begin_object();
         field_walk walk({keys_0_1.data(), keys_0_1.size()}, true);
-        if (!enter(walk)) {
-            return false;
-        }
-        while (next_field(walk)) {
-            if (!read_field(walk.field, object, component, words)) {
-                return false;
-            }
-        }
-        if (!leave(walk) ||
+        if (!read_fields(walk, [&](size_t field) { return read_field(field, object, component, words); }) ||
             !require(walk, {field_0_1("name"), field_0_1("offset"), field_0_1("size"), field_0_1("dtype"),
                             field_0_1("shape"), field_0_1("encoding")}) ||
             !resolve_layout(words, object, component)) {
@@ -230,18 +222,11 @@ public:
 private:
     /// The fields in the order version, attributes, objects.
     bool read_root(field_walk& walk) {
-        if (!enter(walk)) {
-            return false;
-        }
-        while (next_field(walk)) {
-            const bool read = walk.field == 0   ? read_version()
-                              : walk.field == 1 ? read_attributes_or_null(into_.attributes, into_.has_attributes)
-                                                : read_objects(walk.pairs);
-            if (!read) {
-                return false;
-            }
-        }
-        return leave(walk);
+        return read_fields(walk, [&](size_t field) {
+            return field == 0   ? read_version()
+                   : field == 1 ? read_attributes_or_null(into_.attributes, into_.has_attributes)
+                                : read_objects(walk.pairs);
+        });
     }
 
     /// Most files state their version before their objects. Only then words have a meaning at once.
@@ -323,20 +308,14 @@ private:
         static constexpr field_key fields_1_0[] = {"shape", "format", "components", "dtype"};
         field_walk walk(is_1_0_ ? fields_1_0 : fields);
         index_item dtype_of_all;
-        if (!enter(walk)) {
-            return false;
-        }
-        while (next_field(walk)) {
-            const bool read = walk.field == shape        ? read_shape(object)
-                              : walk.field == format     ? read_text(object.format_word)
-                              : walk.field == components ? read_components(object)
-                              : is_1_0_                  ? read_text(dtype_of_all)
-                                        : read_attributes_or_null(object.attributes, object.has_attributes);
-            if (!read) {
-                return false;
-            }
-        }
-        if (!leave(walk) || !require(walk, {shape, format}) || (is_1_0_ && !require(walk, {dtype})) ||
+        const auto read = [&](size_t field) {
+            return field == shape        ? read_shape(object)
+                   : field == format     ? read_text(object.format_word)
+                   : field == components ? read_components(object)
+                   : is_1_0_             ? read_text(dtype_of_all)
+                                         : read_attributes_or_null(object.attributes, object.has_attributes);
+        };
+        if (!read_fields(walk, read) || !require(walk, {shape, format}) || (is_1_0_ && !require(walk, {dtype})) ||
             !require(walk, {components})) {
             return false;
         }
@@ -393,15 +372,8 @@ private:
                                                "dtype",  "type",   "uncompressed_length"};
         constexpr size_t fields_of_1_0 = 4;
         field_walk walk(span<const field_key>(fields, is_1_0_ ? fields_of_1_0 : std::size(fields)));
-        if (!enter(walk)) {
-            return false;
-        }
-        while (next_field(walk)) {
-            if (!read_field(component, walk.field, part)) {
-                return false;
-            }
-        }
-        return leave(walk) && (is_1_0_ || require(walk, {dtype_word})) && require(walk, {offset, length});
+        return read_fields(walk, [&](size_t field) { return read_field(component, field, part); }) &&
+               (is_1_0_ || require(walk, {dtype_word})) && require(walk, {offset, length});
     }
 
     bool read_field(component_record& component, size_t field, size_t part) {
