@@ -22,7 +22,7 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DETAIL = PROJECT / "include" / "ztensor" / "detail"
 EARLIER = [
-    "index/frame", "cbor/cursor", "index/parser", "index/parse_1", "index/rules", "index/part_rules",
+    "index/frame", "cbor/cursor", "index/parser", "index/parse", "index/rules", "index/part_rules",
     "index/record_template", "index/scan", "index/layouts",
 ]
 LATER = [ # which tests of their own reach, and hardly any others
@@ -43,7 +43,7 @@ FIRST = {
     "index/frame": "footer foreign_files corpus_2 version_2",
     "cbor/cursor": "attributes refused_fields cursor deterministic corpus_2",
     "index/parser": "generations templates chunked_text refused_fields",
-    "index/parse_1": "generations templates unlike_objects old_indices",
+    "index/parse": "generations templates unlike_objects old_indices",
     "index/rules": "generations refused_fields sparse_0_1 sparse_views sparse_refused deterministic corpus_2 version_2",
     "index/record_template": "generations templates templates_2 corpus_2 version_2",
     "index/scan": "templates_2 generations templates chunked_text unknown_pairs refused_fields corpus_2 version_2",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // An index to the model: what parsing one of any version takes. What stands in an object of which version is in
-// parse_1.hpp and parse_2.hpp. SPEC.md section 3.
+// parse.hpp and parse_2.hpp. SPEC.md section 3.
 #ifndef ZTENSOR_DETAIL_INDEX_PARSER_HPP
 #define ZTENSOR_DETAIL_INDEX_PARSER_HPP
 
