@@ -34,14 +34,7 @@ using ini_file = std::map<string, ini_section, std::less<>>;
 inline constexpr size_t max_ini_bytes = size_t{256} << 10;
 
 [[nodiscard]] inline string_view without_blanks(string_view text) noexcept {
-    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-    while (!text.empty() && is_blank(text.back())) {
-        text.remove_suffix(1);
-    }
-    while (!text.empty() && is_blank(text.front())) {
-        text.remove_prefix(1);
-    }
-    return text;
+    return without_outer_space(text, " \t\r");
 }
 
 /// Reads one line after the other.

@@ -140,8 +140,7 @@ struct s3_object {
 /// Also of an endpoint that the caller gave, such as that of a VPC or with dual-stack addresses.
 [[nodiscard]] inline bool is_aws_host(string_view host, string_view region) noexcept {
     const string_view domain = aws_domain(region);
-    return host.size() > domain.size() && host.substr(host.size() - domain.size()) == domain &&
-           host[host.size() - domain.size() - 1] == '.';
+    return ends_with(host, domain) && host.size() > domain.size() && host[host.size() - domain.size() - 1] == '.';
 }
 
 /// True if the name can be a label of a host's name, and so of the name in a TLS certificate for all buckets.

@@ -71,11 +71,7 @@ private:
     void skip_blanks() noexcept { rest_.remove_prefix((std::min)(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
 
     [[nodiscard]] static bool is_name(string_view name) noexcept {
-        return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-            const char lower = ascii_lower(c);
-            return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
-                   string_view("-_.:").find(c) != string_view::npos;
-        });
+        return name.size() <= 64 && is_made_of(name, "-_.:");
     }
 
     /// `none` for what is no tag. Attributes are skipped: only xmlns and its like are sent.
@@ -165,16 +161,15 @@ private:
         if (!to->empty() || text.empty() || text.size() > most_bytes || !decode(text, *to)) {
             return false;
         }
-        const auto is_made_of = [&](auto condition) { return std::all_of(to->begin(), to->end(), condition); };
-        const auto is_letter = [](char c) { return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z'; };
         if (to == &found.code) {
-            return to->size() <= 64 && is_made_of(is_letter);
+            return to->size() <= 64 && std::all_of(to->begin(), to->end(), [](char c) {
+                       return is_ascii_alphanumeric(c) && !is_ascii_digit(c);
+                   });
         }
         if (to == &found.region) {
-            return to->size() <= 63 &&
-                   is_made_of([&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+            return to->size() <= 63 && is_made_of(*to, "-");
         }
-        return is_made_of([](char c) { return c > ' ' && c < 0x7f; });
+        return std::all_of(to->begin(), to->end(), [](char c) { return c > ' ' && c < 0x7f; });
     }
 
     /// With its references replaced. False where one is unknown.

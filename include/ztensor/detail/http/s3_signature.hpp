@@ -97,18 +97,14 @@ struct s3_request {
     const uint64_t day = day_of_year - (153 * march_month + 2) / 5 + 1;
     const uint64_t month = march_month < 10 ? march_month + 3 : march_month - 9;
     const uint64_t year = era * 400 + year_of_era + (month <= 2 ? 1 : 0);
-    string out;
-    const auto append = [&out](uint64_t number, size_t width) {
-        const string digits = std::to_string(number);
-        out.append(width - (std::min)(width, digits.size()), '0').append(digits);
-    };
-    append(year, 4);
-    append(month, 2);
-    append(day, 2);
+    string out = padded(year, 4);
+    for (const uint64_t each : {month, day}) {
+        out += padded(each, 2);
+    }
     out += 'T';
-    append(unix_seconds / 3600 % 24, 2);
-    append(unix_seconds / 60 % 60, 2);
-    append(unix_seconds % 60, 2);
+    for (const uint64_t each : {unix_seconds / 3600 % 24, unix_seconds / 60 % 60, unix_seconds % 60}) {
+        out += padded(each, 2);
+    }
     return out += 'Z';
 }
 
@@ -269,8 +265,7 @@ struct s3_request {
         // HTTP clients leave out a port that is the scheme's own.
         const string_view own_port = parts->scheme == "https" ? ":443" : ":80";
         string_view host = parts->authority;
-        const bool has_own_port =
-            host.size() > own_port.size() && host.substr(host.size() - own_port.size()) == own_port;
+        const bool has_own_port = host.size() > own_port.size() && ends_with(host, own_port);
         with_host.emplace_back("host", string(host.substr(0, host.size() - (has_own_port ? own_port.size() : 0))));
     }
     string header_lines;

@@ -323,18 +323,6 @@ private:
 
 // -- program
 
-[[nodiscard]] inline bool starts_with(string_view text, string_view start) noexcept {
-    return text.substr(0, start.size()) == start;
-}
-/// What stands between a start and an end; nothing where the text has other ones.
-[[nodiscard]] inline optional<string_view> between(string_view text, string_view start, string_view end) noexcept {
-    if (text.size() < start.size() + end.size() || !starts_with(text, start) ||
-        text.substr(text.size() - end.size()) != end) {
-        return std::nullopt;
-    }
-    return text.substr(start.size(), text.size() - start.size() - end.size());
-}
-
 /// What holds weights or constants.
 struct pt_program_part {
     string_view folder; ///< in the folder of the archive

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/gguf.hpp>
 #include <ztensor/detail/import/importer.hpp>
@@ -89,24 +90,23 @@ enum class foreign_kind_id : uint8_t {
 [[nodiscard]] ZTENSOR_COLD inline foreign_kind_id sniff(bytes_view head, uint64_t file_bytes,
                                                         string_view path) noexcept {
     const string_view text = as_text(head);
-    const auto starts_with = [&](string_view magic) { return text.substr(0, magic.size()) == magic; };
     if (is_zt(head)) {
         return foreign_kind_id::none;
     }
-    if (starts_with("GGUF")) {
+    if (starts_with(text, "GGUF")) {
         return foreign_kind_id::gguf;
     }
-    if (starts_with("\x93NUMPY")) {
+    if (starts_with(text, "\x93NUMPY")) {
         return foreign_kind_id::npy;
     }
-    if (starts_with("PK\x03\x04") || starts_with("PK\x05\x06")) {
+    if (starts_with(text, "PK\x03\x04") || starts_with(text, "PK\x05\x06")) {
         return foreign_kind_id::zip;
     }
     if (is_pt_legacy(text)) {
         return foreign_kind_id::pt_legacy;
     }
     constexpr string_view first_of_tar("sys_info\0", 9);
-    if (starts_with(first_of_tar)) {
+    if (starts_with(text, first_of_tar)) {
         return foreign_kind_id::pt_tar;
     }
     if (head.size() > size_field_bytes && text[size_field_bytes] == '{' &&

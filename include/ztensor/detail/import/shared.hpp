@@ -63,12 +63,6 @@ namespace detail {
 
 // -- numbered names
 
-/// A number with zeros in front, of so many digits at least.
-[[nodiscard]] inline string padded(uint64_t number, size_t digits) {
-    const string text = std::to_string(number);
-    return string(digits - (std::min)(digits, text.size()), '0') + text;
-}
-
 /// The name of a file that is a part of a model, such as "model-00002-of-00003.safetensors", taken apart.
 struct numbered_name {
     string_view before; ///< "model-"
@@ -107,21 +101,7 @@ struct numbered_name {
     }
 };
 
-// -- numbers, tables and shapes
-
-/// Digits as a number. Nothing for anything else, and for what 64 bits can't hold.
-[[nodiscard]] constexpr optional<uint64_t> parse_decimal(string_view digits) noexcept {
-    constexpr uint64_t most = ~uint64_t{0};
-    uint64_t number = 0;
-    for (const char each : digits) {
-        const auto digit = static_cast<uint64_t>(each - '0');
-        if (each < '0' || each > '9' || number > (most - digit) / 10) {
-            return std::nullopt;
-        }
-        number = number * 10 + digit;
-    }
-    return digits.empty() ? std::nullopt : optional<uint64_t>(number);
-}
+// -- tables and shapes
 
 /// The row of a table that has that value in a column; null if there is none.
 template <class Row, size_t Count, class Column, class Value>
@@ -280,15 +260,6 @@ private:
 };
 
 // -- handing over
-
-/// Memory for something of that size. Errors: out_of_memory.
-inline result<byte_buffer> allocate_bytes(uint64_t size, const char* what) {
-    byte_buffer bytes;
-    if (!fits_address_space(size) || !bytes.allocate(static_cast<size_t>(size))) {
-        return fail(errc::out_of_memory, "no memory for {} of {} bytes", {what, size});
-    }
-    return bytes;
-}
 
 /// An index may not become larger while it grows than it may be in the end. `what` is what it is of.
 inline result<void> check_index_size(const foreign_index& index, const read_options& options, const char* what) {

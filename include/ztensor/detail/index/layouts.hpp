@@ -379,13 +379,8 @@ ZTENSOR_COLD inline result<quant_group_layout> read_quant_group(const attributes
     constexpr string_view types[] = {"q4_0",  "q4_1",    "q5_0",  "q5_1",   "q8_0",   "q8_1",  "q2_k",    "q3_k",
                                      "q4_k",  "q5_k",    "q6_k",  "q8_k",   "iq1_s",  "iq1_m", "iq2_xxs", "iq2_xs",
                                      "iq2_s", "iq3_xxs", "iq3_s", "iq4_nl", "iq4_xs", "mxfp4"};
-    constexpr string_view family = "gguf.", version = "/1";
-    if (layout.size() <= family.size() + version.size() || layout.substr(0, family.size()) != family ||
-        layout.substr(layout.size() - version.size()) != version) {
-        return false;
-    }
-    const string_view type = layout.substr(family.size(), layout.size() - family.size() - version.size());
-    return place_of(type, types) != std::size(types);
+    const optional<string_view> type = between(layout, "gguf.", "/1");
+    return type && place_of(*type, types) != std::size(types);
 }
 
 struct gguf_layout {

@@ -96,10 +96,8 @@ inline void say_in_2(dtype& storage, optional<string_view>& type) noexcept {
 }
 
 /// "00001" for the first: five digits or more.
-[[nodiscard]] ZTENSOR_COLD inline string shard_name(uint32_t number) {
-    constexpr size_t least_digits = 5;
-    const string digits = std::to_string(number);
-    return string(digits.size() < least_digits ? least_digits - digits.size() : 0, '0') + digits;
+[[nodiscard]] inline string shard_name(uint32_t number) {
+    return padded(number, 5);
 }
 
 /// Calls `add(item)` for all of `count` items, in the order of their keys in version 2, `key_of(item) ->
