@@ -8,9 +8,8 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/http/messages.hpp>
 #include <ztensor/detail/http/s3_credentials.hpp>
-#include <ztensor/detail/http/s3_location.hpp>
+#include <ztensor/detail/http/s3_request.hpp>
 #include <ztensor/detail/http/s3_store.hpp>
-#include <ztensor/detail/http/s3_upload.hpp>
 #include <ztensor/detail/http/source.hpp>
 #include <ztensor/detail/http/url.hpp>
 #include <ztensor/http.hpp>

@@ -8,8 +8,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
-#include <ztensor/detail/http/s3_location.hpp>
-#include <ztensor/detail/http/s3_signature.hpp>
+#include <ztensor/detail/http/s3_request.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/file_path.hpp>
