@@ -32,7 +32,7 @@ LATER = [ # which tests of their own reach, and hardly any others
     "index/model", "read/parts", "read/weights",
     # files of other formats
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
-    "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors_definitions",
+    "import/gguf", "import/npy_header", "import/safetensors_definitions",
     "import/shared", "import/strided", "import/onnx_tensor", "import/folder_definitions",
     # planes
     "codec/plane_kernels", "index/planes", "read/joined_planes", "write/planes_draft",
@@ -62,7 +62,6 @@ FIRST = {
     "import/pickle_stream": "pickle_opcodes pickle_lines pickles pt pt_growth foreign_corpus",
     "import/pt_content": "pickle_opcodes pickle_lines pickles pt pt_growth foreign_corpus",
     "import/gguf": "gguf gguf_parts foreign_corpus",
-    "import/gguf_header": "gguf gguf_parts foreign_corpus",
     "import/npy_header": "numpy foreign_corpus",
     "import/safetensors_definitions": "safetensors foreign_corpus",
     "import/shared": "recognised safetensors gguf onnx foreign_corpus",
