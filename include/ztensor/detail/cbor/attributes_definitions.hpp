@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Values and maps of CBOR, as they are read and to be written. Defines what attributes.hpp declares.
+// Values and maps of CBOR, as they are read and to be written. Defines what attributes.hpp declares. SPEC.md
+// section 3.6.
 #ifndef ZTENSOR_DETAIL_CBOR_ATTRIBUTES_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CBOR_ATTRIBUTES_DEFINITIONS_HPP
 
@@ -19,8 +20,6 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
 // -- attribute value definitions
-//
-// Reading values out of CBOR.
 
 ZTENSOR_COLD ZTENSOR_INLINE attribute_kind attribute_value::kind() const noexcept {
     detail::cbor_cursor value(cbor_);
@@ -149,8 +148,6 @@ ZTENSOR_COLD ZTENSOR_INLINE result<std::vector<attribute_value>> attribute_value
 }
 
 // -- attributes view definitions
-//
-// Reading attributes out of CBOR.
 
 ZTENSOR_INLINE attributes_view::iterator::iterator(bytes_view map, span<const std::string_view> hidden,
                                                    const detail::attributes_place& place) noexcept
@@ -275,8 +272,6 @@ ZTENSOR_COLD ZTENSOR_INLINE result<attributes_view> attribute_value::map() const
 namespace detail {
 
 // -- attributes definitions
-//
-// Writing attributes as CBOR. Defines what attributes.hpp declares. SPEC.md section 3.6.
 
 /// Of the root, objects, object and attributes maps: a value may only nest as deep as every reader allows.
 inline constexpr size_t depth_around_attributes = 4;

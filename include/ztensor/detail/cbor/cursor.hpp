@@ -20,8 +20,6 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 // -- item
-//
-// What a CBOR cursor tells of the items it meets. SPEC.md section 3.1.
 
 /// How deep arrays, maps and tags may enclose one another, the root included: before version 2, and in it, where there
 /// are no tags.

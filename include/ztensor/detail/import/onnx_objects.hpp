@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ONNX: tensors as objects, sparse ones among them.
+// What is made of the tensors of an ONNX model: objects with their names, wherever their elements are, or the reason
+// why one is skipped. Knows no graph.
 #ifndef ZTENSOR_DETAIL_IMPORT_ONNX_OBJECTS_HPP
 #define ZTENSOR_DETAIL_IMPORT_ONNX_OBJECTS_HPP
 
@@ -22,11 +23,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-// -- onnx objects
-//
-// What is made of the tensors of an ONNX model: objects with their names, wherever their elements are, or the reason
-// why one is skipped. Knows no graph.
 
 class onnx_objects {
 public:

@@ -17,8 +17,6 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 // -- names
-//
-// What may be the name of an object, component or attribute. SPEC.md section 3.5, section 13.4.
 
 /// What is wrong with a name that is known to be UTF-8, as a literal; nullptr if nothing is.
 [[nodiscard]] inline const char* utf8_name_problem(string_view name) noexcept {
@@ -209,8 +207,6 @@ private:
 };
 
 // -- growing name table
-//
-// A name table that grows: for names whose number is not known beforehand.
 
 /// Knows names that come one by one, at the positions 0, 1, 2, ... A slot holds 32 bits of a name's hash beside the
 /// position + 1: a table that grows looks at no name, and one that is asked looks at hardly any that is another.
