@@ -209,48 +209,39 @@ ZTENSOR_COLD ZTENSOR_INLINE result<attribute_value> attributes_view::value(std::
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<attribute_kind> attributes_view::kind(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? result<attribute_kind>(found->kind()) : found.error();
+    return value(key).transform(&attribute_value::kind);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<bytes_view> attributes_view::cbor(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? result<bytes_view>(found->cbor()) : found.error();
+    return value(key).transform(&attribute_value::cbor);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::int64_t> attributes_view::integer(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->integer() : found.error();
+    return value(key).and_then(&attribute_value::integer);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::uint64_t> attributes_view::unsigned_integer(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->unsigned_integer() : found.error();
+    return value(key).and_then(&attribute_value::unsigned_integer);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<double> attributes_view::number(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->number() : found.error();
+    return value(key).and_then(&attribute_value::number);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<bool> attributes_view::boolean(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->boolean() : found.error();
+    return value(key).and_then(&attribute_value::boolean);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::string> attributes_view::text(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->text() : found.error();
+    return value(key).and_then(&attribute_value::text);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::vector<std::byte>> attributes_view::byte_string(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->byte_string() : found.error();
+    return value(key).and_then(&attribute_value::byte_string);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<attributes_view> attributes_view::map(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->map() : found.error();
+    return value(key).and_then(&attribute_value::map);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<attributes_view> attribute_value::map() const {

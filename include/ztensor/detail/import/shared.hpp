@@ -114,19 +114,6 @@ template <class Row, size_t Count, class Column, class Value>
     return nullptr;
 }
 
-/// A name that two records have, if there is one.
-template <class Record>
-[[nodiscard]] optional<string_view> find_same_name(const vector<Record>& all) {
-    vector<string_view> names;
-    names.reserve(all.size());
-    for (const Record& each : all) {
-        names.push_back(each.name);
-    }
-    std::sort(names.begin(), names.end());
-    const auto twin = std::adjacent_find(names.begin(), names.end());
-    return twin != names.end() ? optional<string_view>(*twin) : std::nullopt;
-}
-
 /// How many elements of `unit` each a shape has, be they bytes or bits. Nothing if 64 bits can't count them.
 template <class Dimensions>
 [[nodiscard]] optional<uint64_t> count_elements(const Dimensions& dimensions, uint64_t unit = 1) noexcept {
