@@ -85,15 +85,6 @@ namespace detail {
 
 // -- bytes
 
-/// The same bits as another type of that size.
-template <class To, class From>
-[[nodiscard]] To bits_as(const From& from) noexcept {
-    static_assert(sizeof(To) == sizeof(From) && std::is_trivially_copyable_v<To> && std::is_trivially_copyable_v<From>);
-    To to;
-    std::memcpy(&to, &from, sizeof to);
-    return to;
-}
-
 // -- cast
 //
 // The only place where bytes become something else in place. Every function states what must have been checked.

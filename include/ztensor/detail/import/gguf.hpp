@@ -16,6 +16,7 @@
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>

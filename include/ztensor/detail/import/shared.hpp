@@ -103,17 +103,6 @@ struct numbered_name {
 
 // -- tables and shapes
 
-/// The row of a table that has that value in a column; null if there is none.
-template <class Row, size_t Count, class Column, class Value>
-[[nodiscard]] const Row* find_row(const Row (&table)[Count], Column Row::*column, const Value& value) noexcept {
-    for (const Row& each : table) {
-        if (each.*column == value) {
-            return &each;
-        }
-    }
-    return nullptr;
-}
-
 /// How many elements of `unit` each a shape has, be they bytes or bits. Nothing if 64 bits can't count them.
 template <class Dimensions>
 [[nodiscard]] optional<uint64_t> count_elements(const Dimensions& dimensions, uint64_t unit = 1) noexcept {
