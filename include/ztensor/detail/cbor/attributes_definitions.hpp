@@ -275,16 +275,9 @@ ZTENSOR_INLINE attributes::attributes(attributes_view source) {
         is_sorted = is_sorted && (values_.empty() || values_.back().key < each.key);
         values_.push_back({std::string(each.key), std::vector<std::byte>(each.cbor.begin(), each.cbor.end()), true});
     }
-    if (is_sorted) {
-        return;
+    if (!is_sorted) {
+        detail::sort_records(values_, [](const entry& a, const entry& b) { return a.key < b.key; });
     }
-    const auto is_before = [this](std::uint32_t a, std::uint32_t b) { return values_[a].key < values_[b].key; };
-    std::vector<entry> sorted;
-    sorted.reserve(values_.size());
-    for (const std::uint32_t at : detail::positions_in_order(values_.size(), is_before)) {
-        sorted.push_back(std::move(values_[at]));
-    }
-    values_ = std::move(sorted);
 }
 
 ZTENSOR_INLINE std::size_t attributes::place_of(std::string_view key) const noexcept {

@@ -264,11 +264,9 @@ ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file, const 
         }
         const bool is_array = is_npy_entry(*file.source, each);
         (is_array ? has_array : has_bytes) = true;
-        result<void> entered =
-            is_array ? import_npz_array(file, each, index, *all, covers) : import_npz_bytes(each, index, *all);
-        if (!entered) {
-            return std::move(entered).error().in_object(each.name);
-        }
+        ZTENSOR_TRY(in_object(is_array ? import_npz_array(file, each, index, *all, covers)
+                                       : import_npz_bytes(each, index, *all),
+                              each.name));
     }
     if (has_bytes && !has_array) {
         return unknown_zip(directory);

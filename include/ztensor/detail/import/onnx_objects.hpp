@@ -96,11 +96,7 @@ private:
     result<void> add_made(const string& name, span<const uint64_t> dimensions, foreign_component data,
                           std::unique_ptr<const made_bytes> made) {
         if (made != nullptr) {
-            result<uint64_t> offset = all_->add(std::move(made), data.length);
-            if (!offset) {
-                return std::move(offset).error().in_object(name);
-            }
-            data.offset = *offset;
+            ZTENSOR_TRY_ASSIGN(data.offset, in_object(all_->add(std::move(made), data.length), name));
         }
         return add_object(name, dimensions, "dense", {&data, 1});
     }

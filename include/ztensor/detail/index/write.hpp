@@ -400,9 +400,7 @@ ZTENSOR_COLD inline result<void> check_digest(format_version version, digest ask
 /// An object that this version has words for. Errors: not_expressible.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_expressible(format_version version, const object_entry& object) {
     for (const component_entry& component : object.components) {
-        if (result<void> valid = check_expressible(version, component); !valid) {
-            return std::move(valid).error().in_component(component.role);
-        }
+        ZTENSOR_TRY(in_component(check_expressible(version, component), component.role));
     }
     if (version == format_version::v2 && !object.is_copy_of_2 && !is_layout_word(object.format)) {
         return not_expressible(version,
