@@ -229,11 +229,7 @@ inline result<reader> open_remote(std::string_view name, const read_options& opt
         const detail::hub_environment hub = detail::read_hub_environment();
         ZTENSOR_TRY_ASSIGN(const std::string url, detail::hub_url(name, hub.endpoint));
         http_options with_token = how;
-        const detail::http_fields& given = detail::http_access::settings(how).headers;
-        const bool has_own = std::any_of(given.begin(), given.end(), [](const auto& each) {
-            return detail::equals_ignoring_case(each.first, "Authorization");
-        });
-        if (!has_own) {
+        if (!detail::has_field(detail::http_access::settings(how).headers, "Authorization")) {
             ZTENSOR_TRY_ASSIGN(const std::vector<detail::s3_header> token, detail::hub_headers(hub.token));
             for (const auto& [field, value] : token) {
                 with_token.header(field, value);

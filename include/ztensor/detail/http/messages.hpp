@@ -441,6 +441,11 @@ enum class http_failure : uint8_t {
 /// Header fields, in order: name and value.
 using http_fields = vector<std::pair<string, string>>;
 
+[[nodiscard]] inline bool has_field(const http_fields& fields, string_view name) noexcept {
+    return std::any_of(fields.begin(), fields.end(),
+                       [&](const auto& each) { return equals_ignoring_case(each.first, name); });
+}
+
 /// What an adaptor for a store adds to HTTP, in place of http_options::sign(). Called by several threads at once.
 class http_store {
 public:

@@ -149,6 +149,15 @@ private:
 
 // -- profiles
 
+[[nodiscard]] inline string_view first_given(std::initializer_list<string_view> values) noexcept {
+    for (const string_view each : values) {
+        if (!each.empty()) {
+            return each;
+        }
+    }
+    return {};
+}
+
 /// The two files of the AWS tools.
 struct aws_files {
     ini_file credentials; ///< ~/.aws/credentials
@@ -199,12 +208,10 @@ public:
 
     /// The value in either file, "" if there is none. The shared credentials file comes first.
     [[nodiscard]] string_view property(string_view key) const noexcept {
-        const string_view in_shared = value_in(shared_, key);
-        return !in_shared.empty() ? in_shared : value_in(config_, key);
+        return first_given({value_in(shared_, key), value_in(config_, key)});
     }
     [[nodiscard]] string_view endpoint() const noexcept {
-        const string_view of_service = value_in(services_, "s3.endpoint_url");
-        return !of_service.empty() ? of_service : property("endpoint_url");
+        return first_given({value_in(services_, "s3.endpoint_url"), property("endpoint_url")});
     }
     [[nodiscard]] optional<aws_keys> shared_keys() const { return keys_in(shared_); }
     [[nodiscard]] optional<aws_keys> config_keys() const { return keys_in(config_); }
@@ -263,15 +270,6 @@ struct s3_account {
     optional<aws_keys> keys; ///< none: requests are not signed, or a callback gives the keys
     string ca_bundle;        ///< the path of a file of certificates; "" for those of the system
 };
-
-[[nodiscard]] inline string_view first_given(std::initializer_list<string_view> values) noexcept {
-    for (const string_view each : values) {
-        if (!each.empty()) {
-            return each;
-        }
-    }
-    return {};
-}
 
 /// False if all that the files could add is chosen, apart from an endpoint. Then they are not read.
 [[nodiscard]] inline bool needs_aws_files(const s3_choices& chosen) noexcept {
@@ -363,16 +361,13 @@ struct s3_account {
 }
 
 [[nodiscard]] inline aws_environment read_aws_environment() {
-    const auto first_set = [](const char* first, const char* second) {
-        string value = environment_variable(first);
-        return !value.empty() ? value : environment_variable(second);
-    };
     aws_environment found;
     found.access_key_id = environment_variable("AWS_ACCESS_KEY_ID");
     found.secret_access_key = environment_variable("AWS_SECRET_ACCESS_KEY");
     found.session_token = environment_variable("AWS_SESSION_TOKEN");
-    found.region = first_set("AWS_REGION", "AWS_DEFAULT_REGION");
-    found.endpoint = first_set("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
+    found.region = first_given({environment_variable("AWS_REGION"), environment_variable("AWS_DEFAULT_REGION")});
+    found.endpoint =
+        first_given({environment_variable("AWS_ENDPOINT_URL_S3"), environment_variable("AWS_ENDPOINT_URL")});
     found.ca_bundle = environment_variable("AWS_CA_BUNDLE");
     found.profile = environment_variable("AWS_PROFILE");
     found.credentials_file = environment_variable("AWS_SHARED_CREDENTIALS_FILE");

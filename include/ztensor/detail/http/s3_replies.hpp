@@ -30,6 +30,11 @@ struct s3_reply {
     [[nodiscard]] bool is_error() const noexcept { return root == "Error"; }
 };
 
+/// What stands for characters of a text; the first ones are written, too.
+inline constexpr std::pair<string_view, char> xml_references[] = {
+    {"&quot;", '"'}, {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&apos;", '\''}, {"&#34;", '"'}, {"&#39;", '\''}};
+inline constexpr size_t written_xml_references = 4;
+
 /// Takes elements one after the other. Everything that S3 does not send is refused: comments, CDATA, processing
 /// instructions, definitions, and text beside elements.
 class s3_reply_parser {
@@ -174,19 +179,16 @@ private:
 
     /// With its references replaced. False where one is unknown.
     [[nodiscard]] static bool decode(string_view text, string& out) {
-        constexpr std::pair<string_view, char> known[] = {{"&lt;", '<'},   {"&gt;", '>'},    {"&amp;", '&'},
-                                                          {"&quot;", '"'}, {"&apos;", '\''}, {"&#34;", '"'},
-                                                          {"&#39;", '\''}};
         while (!text.empty()) {
             if (text.front() != '&') {
                 out += text.front();
                 text.remove_prefix(1);
                 continue;
             }
-            const auto* const found = std::find_if(std::begin(known), std::end(known), [&](const auto& each) {
-                return text.substr(0, each.first.size()) == each.first;
-            });
-            if (found == std::end(known)) {
+            const auto* const found =
+                std::find_if(std::begin(xml_references), std::end(xml_references),
+                             [&](auto each) { return text.substr(0, each.first.size()) == each.first; });
+            if (found == std::end(xml_references)) {
                 return false;
             }
             out += found->second;
@@ -215,22 +217,9 @@ private:
     for (size_t i = 0; i < tags.size(); ++i) {
         out.append("<Part><PartNumber>").append(std::to_string(i + 1)).append("</PartNumber><ETag>");
         for (const char c : tags[i]) {
-            switch (c) {
-            case '"':
-                out += "&quot;";
-                break;
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            default:
-                out += c;
-            }
+            const auto* const special = std::find_if(xml_references, xml_references + written_xml_references,
+                                                     [&](auto each) { return each.second == c; });
+            special != xml_references + written_xml_references ? out.append(special->first) : out.append(1, c);
         }
         out.append("</ETag></Part>");
     }

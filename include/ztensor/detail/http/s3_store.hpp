@@ -355,10 +355,7 @@ private:
     /// The fields of the request that decides what the object is.
     [[nodiscard]] http_fields object_fields() const {
         http_fields fields = settings_.fields;
-        const bool has_type = std::any_of(fields.begin(), fields.end(), [](const auto& each) {
-            return equals_ignoring_case(each.first, "Content-Type");
-        });
-        if (!has_type) {
+        if (!has_field(fields, "Content-Type")) {
             fields.emplace_back("Content-Type", "application/octet-stream");
         }
         return fields;
@@ -449,11 +446,8 @@ private:
 
 /// Errors: invalid_argument, out_of_memory; those of find_s3_target().
 ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> open_s3_upload(s3_target target, s3_upload_settings settings) {
-    ZTENSOR_TRY(check_settings(*target.settings));
+    ZTENSOR_TRY(begin_http(*target.settings));
     ZTENSOR_TRY(check_upload(settings));
-    if (!set_up_http_library()) {
-        return fail(errc::io_error, "libcurl can't be set up");
-    }
     ZTENSOR_TRY_ASSIGN(http_url home, http_url::parse(target.url));
     return std::unique_ptr<byte_sink>(
         std::make_unique<s3_upload>(std::move(target.settings), std::move(home), std::move(settings)));

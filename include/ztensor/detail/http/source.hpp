@@ -428,10 +428,7 @@ private:
 ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> open_http_file(string_view url,
                                                                               const http_settings& settings) {
     return guard_memory([&]() -> result<std::shared_ptr<const byte_source>> {
-        ZTENSOR_TRY(check_settings(settings));
-        if (!set_up_http_library()) {
-            return fail(errc::io_error, "libcurl can't be set up");
-        }
+        ZTENSOR_TRY(begin_http(settings));
         ZTENSOR_TRY_ASSIGN(http_url home, http_url::parse(url));
         auto shared = std::make_shared<const http_settings>(settings);
         auto file = std::make_shared<http_file>(std::make_shared<http_client>(shared), shared, std::move(home));
