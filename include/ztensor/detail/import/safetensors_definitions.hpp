@@ -79,7 +79,6 @@ public:
         : data_begin_(data_begin), data_bytes_(data_bytes) {}
 
     [[nodiscard]] foreign_index& index() noexcept { return index_; }
-    [[nodiscard]] error why() const override { return why_; }
 
     /// After the header: every byte belongs to one tensor. Errors: blob_overlap, unclaimed_bytes.
     result<void> check_ranges(bool may_have_holes) {
@@ -275,10 +274,6 @@ private:
             .at(data_begin_ + begin);
     }
 
-    [[nodiscard]] bool refuse(error why) {
-        why_ = std::move(why);
-        return false;
-    }
     ZTENSOR_COLD bool refuse_tensor(errc code, const char* pattern, std::initializer_list<piece> pieces) {
         return refuse(fail(code, pattern, pieces).in_object(name_));
     }
@@ -308,8 +303,6 @@ private:
     uint64_t end_ = 0;
     size_t offset_count_ = 0;
     unsigned seen_ = 0;
-
-    error why_{errc::json_malformed, {}};
 };
 
 ZTENSOR_COLD inline result<imported> finish_safetensors(const foreign_file& file, result<void> valid,

@@ -411,7 +411,11 @@ ZTENSOR_COLD inline result<bool> has_hdf5_signature(const byte_source& source) {
     return false;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline error refuse_hdf5(bool is_keras) {
+/// By what read_options::importer() gives. Errors: foreign_file where it gives nothing.
+ZTENSOR_COLD inline result<imported> import_by_option(const foreign_file& file, bool is_keras) {
+    if (const import_function given = file.options.importer()) {
+        return given(file);
+    }
     constexpr const char* reads = "<ztensor/hdf5.hpp> reads it through libhdf5: by open_hdf5(), or by open_any() with "
                                   "read_options::importer()";
     return fail(errc::foreign_file, "not a zTensor file: it is {}; {}",
