@@ -296,10 +296,8 @@ inline result<onnx_tensor> read_onnx_tensor(proto_reader& from, uint64_t tensor_
     made.message = {from.position(), tensor_end - from.position()};
     const auto take = [&](const proto_field& field) -> result<void> {
         switch (field.number) {
-        case 1: {
-            result<void> taken = take_onnx_dimensions(from, field, made.dimensions);
-            return taken ? taken : std::move(taken).error().in_object(made.name);
-        }
+        case 1:
+            return in_object(take_onnx_dimensions(from, field, made.dimensions), made.name);
         case 2:
             made.type = field.value;
             break;
