@@ -57,6 +57,12 @@ namespace detail {
     return has_both ? optional(text.substr(start.size(), text.size() - start.size() - end.size())) : std::nullopt;
 }
 
+/// What stands before the separator, or all where there is none: takes both away.
+[[nodiscard]] constexpr string_view take_until(string_view& rest, char separator) noexcept {
+    const string_view taken = rest.substr(0, rest.find(separator));
+    rest.remove_prefix((std::min)(taken.size() + 1, rest.size()));
+    return taken;
+}
 /// Digits as a number. Nothing for anything else, and for what 64 bits can't hold.
 [[nodiscard]] constexpr optional<uint64_t> parse_decimal(string_view digits) noexcept {
     constexpr uint64_t most = ~uint64_t{0};

@@ -138,9 +138,7 @@ private:
     }
     ini_parser parser;
     for (size_t number = 1; !text.empty(); ++number) {
-        const string_view line = text.substr(0, text.find('\n'));
-        text.remove_prefix((std::min)(line.size() + 1, text.size()));
-        if (const char* const wrong = parser.take(line); wrong != nullptr) {
+        if (const char* const wrong = parser.take(take_until(text, '\n')); wrong != nullptr) {
             return fail(errc::header_malformed, "line {} {}", {number, wrong});
         }
     }

@@ -57,17 +57,12 @@ struct url_parts {
 /// True if a segment is "." or "..": HTTP clients remove such segments, and then the URL names another object, perhaps
 /// in another bucket.
 [[nodiscard]] inline bool has_dot_segment(string_view path) noexcept {
-    while (true) {
-        const size_t end = path.find('/');
-        const string_view segment = path.substr(0, end);
-        if (segment == "." || segment == "..") {
+    while (!path.empty()) {
+        if (const string_view segment = take_until(path, '/'); segment == "." || segment == "..") {
             return true;
         }
-        if (end == string_view::npos) {
-            return false;
-        }
-        path.remove_prefix(end + 1);
     }
+    return false;
 }
 
 /// A server, and perhaps a folder of it that all paths start with.
@@ -184,8 +179,8 @@ struct s3_object {
         return fail(errc::invalid_argument, "the name of an object in S3 is s3://bucket/key");
     }
     uri.remove_prefix(scheme.size());
-    const size_t slash = (std::min)(uri.find('/'), uri.size());
-    s3_object found = {string(uri.substr(0, slash)), string(uri.substr((std::min)(slash + 1, uri.size())))};
+    const string_view bucket = take_until(uri, '/');
+    s3_object found = {string(bucket), string(uri)};
     ZTENSOR_TRY(check_s3_object(found));
     return found;
 }
@@ -231,12 +226,7 @@ struct s3_object {
         return wrong();
     }
     uri.remove_prefix(scheme.size());
-    const auto take = [&] { // the next segment
-        const size_t end = (std::min)(uri.find('/'), uri.size());
-        const string_view segment = uri.substr(0, end);
-        uri.remove_prefix((std::min)(end + 1, uri.size()));
-        return segment;
-    };
+    const auto take = [&] { return take_until(uri, '/'); }; // the next segment
     string_view owner = take();
     const bool has_kind = owner == "datasets" || owner == "spaces";
     const string kind = has_kind ? string(owner) + '/' : string();
@@ -400,12 +390,9 @@ struct s3_request {
 [[nodiscard]] inline string canonical_query(string_view query) {
     vector<s3_header> pairs;
     while (!query.empty()) {
-        const string_view each = query.substr(0, query.find('&'));
-        query.remove_prefix((std::min)(each.size() + 1, query.size()));
-        const size_t equals = (std::min)(each.find('='), each.size());
-        if (!each.empty()) {
-            pairs.emplace_back(canonical_url_part(each.substr(0, equals), false),
-                               canonical_url_part(each.substr((std::min)(equals + 1, each.size())), false));
+        if (string_view value = take_until(query, '&'); !value.empty()) {
+            const string_view name = take_until(value, '=');
+            pairs.emplace_back(canonical_url_part(name, false), canonical_url_part(value, false));
         }
     }
     std::sort(pairs.begin(), pairs.end());

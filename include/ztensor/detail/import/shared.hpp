@@ -41,11 +41,9 @@ namespace detail {
         return false;
     }
     while (!name.empty()) {
-        const string_view step = name.substr(0, name.find('/'));
-        if (step == "..") {
+        if (take_until(name, '/') == "..") {
             return false;
         }
-        name.remove_prefix((std::min)(step.size() + 1, name.size()));
     }
     return true;
 }
