@@ -42,7 +42,8 @@ inline constexpr bool is_number_v = std::is_same_v<To, float> || std::is_same_v<
 template <class T>
 result<std::vector<T>> as_result(std::vector<in_vector_t<T>> elements) {
     if constexpr (std::is_same_v<T, bool>) {
-        return guard_memory([&]() -> result<std::vector<T>> { return from_vector<T>(std::move(elements)); });
+        return guard_memory(
+            [&]() -> result<std::vector<T>> { return std::vector<T>(elements.begin(), elements.end()); });
     } else {
         return elements;
     }

@@ -226,11 +226,11 @@ inline result<reader> open_remote(std::string_view name, const read_options& opt
         if (name.substr(0, 5) != "hf://") {
             return open_url(name, options, how);
         }
-        const detail::hub_environment hub = detail::read_hub_environment();
-        ZTENSOR_TRY_ASSIGN(const std::string url, detail::hub_url(name, hub.endpoint));
+        ZTENSOR_TRY_ASSIGN(const std::string url, detail::hub_url(name, detail::environment_variable("HF_ENDPOINT")));
         http_options with_token = how;
         if (!detail::has_field(detail::http_access::settings(how).headers, "Authorization")) {
-            ZTENSOR_TRY_ASSIGN(const std::vector<detail::s3_header> token, detail::hub_headers(hub.token));
+            ZTENSOR_TRY_ASSIGN(const std::vector<detail::s3_header> token,
+                               detail::hub_headers(detail::environment_variable("HF_TOKEN")));
             for (const auto& [field, value] : token) {
                 with_token.header(field, value);
             }

@@ -427,16 +427,6 @@ struct s3_account {
 
 // -- Hugging Face
 
-/// The environment variables for hf://. "" is not set.
-struct hub_environment {
-    string token;    ///< HF_TOKEN
-    string endpoint; ///< HF_ENDPOINT
-};
-
-[[nodiscard]] inline hub_environment read_hub_environment() {
-    return {environment_variable("HF_TOKEN"), environment_variable("HF_ENDPOINT")};
-}
-
 /// The header that authenticates requests to Hugging Face; none without a token. It must not be sent to the host that
 /// Hugging Face redirects to. Errors: invalid_argument for a token that no header can hold, which is not quoted.
 [[nodiscard]] inline result<vector<s3_header>> hub_headers(string_view token) {

@@ -60,10 +60,6 @@ inline constexpr safetensors_type safetensors_types[] = {
     {"C64", "f32", "complex64", 64},
 };
 
-[[nodiscard]] inline const safetensors_type* find_safetensors_type(string_view name) noexcept {
-    return find_row(safetensors_types, &safetensors_type::name, name);
-}
-
 /// Where a tensor's elements lie behind the header.
 struct safetensors_range {
     uint64_t begin;
@@ -196,7 +192,7 @@ public:
         if (at_ != place::tensor || field_ != field::dtype) {
             return refuse_kind("text");
         }
-        type_ = find_safetensors_type(value);
+        type_ = find_row(safetensors_types, &safetensors_type::name, value);
         return type_ != nullptr ||
                refuse_tensor(errc::unknown_dtype, "{} is no dtype of safetensors", {in_quotes(value)});
     }

@@ -323,14 +323,10 @@ struct root_field {
     [[nodiscard]] string_view key() const noexcept { return as_text(bytes_view(pair).first(key_bytes)); }
 };
 
-/// Whether readers of this version take such a shape although its dimensions, multiplied, overflow: a zero hides it.
-[[nodiscard]] ZTENSOR_COLD inline bool hides_overflow(format_version version, const shape& dimensions) noexcept {
-    return version == format_version::v2 && ends_in_zero(dimensions);
-}
-
-/// A shape whose elements can be counted, as readers of this version do. Errors: shape_overflow.
+/// A shape whose elements can be counted, as readers of this version do: those of version 2 take one of which a zero
+/// hides that the dimensions, multiplied, overflow. Errors: shape_overflow.
 [[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_countable(format_version version, const shape& dimensions) {
-    if (!dimensions.element_count() && !hides_overflow(version, dimensions)) {
+    if (!dimensions.element_count() && !(version == format_version::v2 && ends_in_zero(dimensions))) {
         return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
     }
     return {};
