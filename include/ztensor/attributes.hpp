@@ -313,10 +313,6 @@ struct attributes_access {
     }
 };
 
-} // namespace detail
-
-namespace detail {
-
 /// What a range gives; nothing of no range.
 template <class Range, class = void>
 struct item_of {};

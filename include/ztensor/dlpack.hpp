@@ -320,10 +320,7 @@ struct foreign_elements {
 
 /// Throws std::bad_alloc.
 inline result<foreign_elements> elements_of(const dlpack::managed_tensor& from) {
-    result<void> possible = check_foreign_tensor(from);
-    if (!possible) {
-        return std::move(possible).error();
-    }
+    ZTENSOR_TRY(check_foreign_tensor(from));
     const dlpack::tensor& view = from.dl_tensor;
     ZTENSOR_TRY_ASSIGN(const dlpack_type* type, find_dlpack_type(view.dtype));
     foreign_elements taken;
@@ -380,12 +377,9 @@ inline result<dlpack::handle> read_dlpack(const object_view& object) {
 inline result<void> add_dlpack(writer& out, std::string_view name, const dlpack::managed_tensor& from,
                                const store& how = {}) {
     return detail::guard_memory([&]() -> result<void> {
-        result<detail::foreign_elements> taken = detail::elements_of(from);
-        if (!taken) {
-            return std::move(taken).error().in_object(name);
-        }
-        object_draft draft(format::dense, taken->dimensions);
-        detail::draft_access::add(draft, "data", taken->elements, how);
+        ZTENSOR_TRY_ASSIGN(const detail::foreign_elements taken, detail::in_object(detail::elements_of(from), name));
+        object_draft draft(format::dense, taken.dimensions);
+        detail::draft_access::add(draft, "data", taken.elements, how);
         return out.add_object(name, draft);
     });
 }

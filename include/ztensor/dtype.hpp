@@ -50,6 +50,28 @@ inline constexpr std::array<dtype_facts, 13> dtypes = {{
     {dtype::boolean, "bool", "bool", 1, dtype_class::boolean},
 }};
 
+namespace detail {
+
+/// The row of a table that has that value in a column; null if there is none.
+template <class Table, class Row, class Column, class Value>
+[[nodiscard]] constexpr const Row* find_row(const Table& table, Column Row::*column, const Value& value) noexcept {
+    for (const Row& each : table) {
+        if (each.*column == value) {
+            return &each;
+        }
+    }
+    return nullptr;
+}
+
+/// What it is the row of.
+template <class Table, class Row, class Column>
+[[nodiscard]] constexpr auto find_id(const Table& table, Column Row::*column, std::string_view name) noexcept {
+    const Row* const row = find_row(table, column, name);
+    return row != nullptr ? std::optional<decltype(row->id)>(row->id) : std::nullopt;
+}
+
+} // namespace detail
+
 /// The row of a storage type.
 [[nodiscard]] constexpr const dtype_facts& facts(dtype type) noexcept {
     return dtypes[static_cast<std::size_t>(type)];
@@ -65,22 +87,12 @@ inline constexpr std::array<dtype_facts, 13> dtypes = {{
 
 /// The storage type of that (short) name; nothing for an unknown word. Case counts.
 [[nodiscard]] constexpr std::optional<dtype> find_dtype(std::string_view name) noexcept {
-    for (const dtype_facts& row : dtypes) {
-        if (row.name == name) {
-            return row.id;
-        }
-    }
-    return std::nullopt;
+    return detail::find_id(dtypes, &dtype_facts::name, name);
 }
 
 /// The same for the long names of 0.1 and 1.0, such as "bfloat16".
 [[nodiscard]] constexpr std::optional<dtype> find_dtype_by_long_name(std::string_view name) noexcept {
-    for (const dtype_facts& row : dtypes) {
-        if (row.long_name == name) {
-            return row.id;
-        }
-    }
-    return std::nullopt;
+    return detail::find_id(dtypes, &dtype_facts::long_name, name);
 }
 
 template <class Traits>
@@ -183,12 +195,7 @@ inline constexpr std::array<narrow_type_facts, 8> narrow_types = {{
 
 /// The row of that logical type; nullptr for one that is not among them.
 [[nodiscard]] constexpr const narrow_type_facts* find_narrow_type(std::string_view name) noexcept {
-    for (const narrow_type_facts& row : narrow_types) {
-        if (row.name == name) {
-            return &row;
-        }
-    }
-    return nullptr;
+    return detail::find_row(narrow_types, &narrow_type_facts::name, name);
 }
 
 /// Maps a C++ type to what it is in a file. Specialise it for your own types; for another half type:

@@ -104,11 +104,9 @@ result<eigen_size> eigen_size_of(const shape& dimensions) {
 template <class Plain>
 result<eigen_size> eigen_size_of(const object_view& object) {
     ZTENSOR_TRY_ASSIGN(const component_view elements, object.data());
-    result<eigen_size> size = eigen_size_of<Plain>(object.shape());
-    if (!size) {
-        return located(elements, std::move(size).error());
-    }
-    return size;
+    return eigen_size_of<Plain>(object.shape()).transform_error([&](error why) {
+        return located(elements, std::move(why));
+    });
 }
 
 /// A Plain that `read(span) -> result<void>` fills in the order of a file.
@@ -120,10 +118,7 @@ result<Plain> filled_eigen(const object_view& object, const Read& read) {
         using rows_first = Eigen::Matrix<element, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
         std::conditional_t<is_in_file_order_v<Plain>, Plain, rows_first> elements;
         elements.resize(size.rows, size.columns);
-        result<void> done = read(span<element>(elements.data(), static_cast<std::size_t>(elements.size())));
-        if (!done) {
-            return std::move(done).error();
-        }
+        ZTENSOR_TRY(read(span<element>(elements.data(), static_cast<std::size_t>(elements.size()))));
         if constexpr (is_in_file_order_v<Plain>) {
             return elements;
         } else {

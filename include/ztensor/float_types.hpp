@@ -30,12 +30,12 @@ namespace detail {
 static_assert(std::numeric_limits<float>::is_iec559 && std::numeric_limits<double>::is_iec559,
               "the conversions work on the bit patterns of IEEE 754");
 
-/// The bytes of one value as another of the same size.
+/// The same bits as another type of that size.
 template <class To, class From>
-[[nodiscard]] To copy_bits(const From& from) noexcept {
+[[nodiscard]] To bits_as(const From& from) noexcept {
     static_assert(sizeof(To) == sizeof(From) && std::is_trivially_copyable_v<To> && std::is_trivially_copyable_v<From>);
-    To to{};
-    std::memcpy(&to, &from, sizeof(to));
+    To to;
+    std::memcpy(&to, &from, sizeof to);
     return to;
 }
 
@@ -120,7 +120,7 @@ public:
     [[nodiscard]] explicit operator float() const noexcept {
         const std::uint32_t unsigned_nan = Specials == float_specials::fnuz ? detail::mask_of(is_nan()) : 0;
         const std::uint32_t sign = bits_ & sign_mask & ~unsigned_nan;
-        return detail::copy_bits<float>(sign << (31 - ExponentBits - MantissaBits) | widened_magnitude());
+        return detail::bits_as<float>(sign << (31 - ExponentBits - MantissaBits) | widened_magnitude());
     }
     [[nodiscard]] explicit operator double() const noexcept { return static_cast<double>(static_cast<float>(*this)); }
 
@@ -164,11 +164,11 @@ private:
         std::uint32_t wide = magnitude() << (float_layout::mantissa_bits - MantissaBits);
         if constexpr (Bias != float_layout::bias) {
             constexpr std::uint32_t smallest_exponent = float_layout::bias + 1 - Bias - MantissaBits;
-            const auto smallest = detail::copy_bits<float>(smallest_exponent << float_layout::mantissa_bits);
+            const auto smallest = detail::bits_as<float>(smallest_exponent << float_layout::mantissa_bits);
             const float subnormal = static_cast<float>(static_cast<std::int32_t>(magnitude())) * smallest;
             const std::uint32_t normal = wide + ((float_layout::bias - Bias) << float_layout::mantissa_bits);
             const std::uint32_t is_subnormal = detail::mask_of(magnitude() < smallest_normal);
-            wide = (normal & ~is_subnormal) | (detail::copy_bits<std::uint32_t>(subnormal) & is_subnormal);
+            wide = (normal & ~is_subnormal) | (detail::bits_as<std::uint32_t>(subnormal) & is_subnormal);
             if constexpr (Specials == float_specials::ieee) {
                 wide |= float_layout::infinity & detail::mask_of(magnitude() >= top_exponent);
             }
@@ -181,7 +181,7 @@ private:
     [[nodiscard]] static bits_type nearest(Float value, std::uint32_t overflowed) noexcept {
         using layout = detail::ieee_layout<Float>;
         using source_bits = typename layout::bits_type;
-        const auto source = detail::copy_bits<source_bits>(value);
+        const auto source = detail::bits_as<source_bits>(value);
         const std::uint32_t sign = (source & layout::sign_mask) != 0 ? sign_mask : 0;
         const source_bits source_magnitude = source & ~layout::sign_mask;
         if (source_magnitude > layout::infinity) {

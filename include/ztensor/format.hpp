@@ -210,21 +210,11 @@ inline constexpr std::array<format_facts, 5> formats = {{
 }
 /// The format of a name in the words of 1.2; empty if it is unknown.
 [[nodiscard]] constexpr std::optional<format> find_format(std::string_view name) noexcept {
-    for (const format_facts& row : formats) {
-        if (row.name == name && !name.empty()) {
-            return row.id;
-        }
-    }
-    return std::nullopt;
+    return name.empty() ? std::nullopt : detail::find_id(formats, &format_facts::name, name);
 }
 /// The same for a layout of version 2, such as "zt.sparse_csr/1".
 [[nodiscard]] constexpr std::optional<format> find_layout(std::string_view layout) noexcept {
-    for (const format_facts& row : formats) {
-        if (row.layout == layout) {
-            return row.id;
-        }
-    }
-    return std::nullopt;
+    return detail::find_id(formats, &format_facts::layout, layout);
 }
 
 /// In the words of 1.2, or that of version 2 where those have none.

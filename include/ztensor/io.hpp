@@ -180,8 +180,6 @@ namespace detail {
 
 class blob_writer;
 class compared_bytes;
-class file;
-class section_writer;
 class shard_sink;
 
 } // namespace detail

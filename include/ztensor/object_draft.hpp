@@ -109,8 +109,6 @@ private:
 
 namespace detail {
 
-struct draft_access;
-
 /// One component to be written.
 struct component_source {
     std::string role;
@@ -128,10 +126,6 @@ struct component_source {
         return plane_width == 0 ? bytes.size() : bytes.size() / plane_width * (is_fraction ? plane_width - 1 : 1);
     }
 };
-
-} // namespace detail
-
-namespace detail {
 
 struct object_entry;
 using check_of_attributes = result<void> (*)(format_version version, const object_entry& object);

@@ -94,10 +94,7 @@ public:
         static_assert(std::is_unsigned_v<Q> && !std::is_same_v<Q, bool> && sizeof(Q) <= sizeof(std::uint64_t),
                       "quantized weights are unsigned integers");
         std::vector<Q> weights;
-        result<void> done = unpack_into(detail::memory_of(weights), sizeof(Q));
-        if (!done) {
-            return std::move(done).error();
-        }
+        ZTENSOR_TRY(unpack_into(detail::memory_of(weights), sizeof(Q)));
         return weights;
     }
 

@@ -42,7 +42,8 @@ inline constexpr bool is_number_v = std::is_same_v<To, float> || std::is_same_v<
 template <class T>
 result<std::vector<T>> as_result(std::vector<in_vector_t<T>> elements) {
     if constexpr (std::is_same_v<T, bool>) {
-        return guard_memory([&]() -> result<std::vector<T>> { return from_vector<T>(std::move(elements)); });
+        return guard_memory(
+            [&]() -> result<std::vector<T>> { return std::vector<T>(elements.begin(), elements.end()); });
     } else {
         return elements;
     }
@@ -51,21 +52,19 @@ result<std::vector<T>> as_result(std::vector<in_vector_t<T>> elements) {
 /// Numbers as others, one by one, in a vector or an array.
 template <class To, class Made, class Numbers>
 result<Made> converted(result<Numbers> numbers) {
-    if (!numbers) {
-        return std::move(numbers).error();
-    }
+    ZTENSOR_TRY_ASSIGN(const Numbers all, std::move(numbers));
     return guard_memory([&]() -> result<Made> {
         if constexpr (std::is_same_v<Made, std::vector<To>>) {
             Made made;
-            made.reserve(numbers->size());
-            for (const auto number : *numbers) {
+            made.reserve(all.size());
+            for (const auto number : all) {
                 made.push_back(static_cast<To>(number));
             }
             return made;
         } else {
-            Made made(numbers->size());
+            Made made(all.size());
             for (std::size_t i = 0; i < made.size(); ++i) {
-                made[i] = static_cast<To>((*numbers)[i]);
+                made[i] = static_cast<To>(all[i]);
             }
             return made;
         }

@@ -8,9 +8,8 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/http/messages.hpp>
 #include <ztensor/detail/http/s3_credentials.hpp>
-#include <ztensor/detail/http/s3_location.hpp>
+#include <ztensor/detail/http/s3_request.hpp>
 #include <ztensor/detail/http/s3_store.hpp>
-#include <ztensor/detail/http/s3_upload.hpp>
 #include <ztensor/detail/http/source.hpp>
 #include <ztensor/detail/http/url.hpp>
 #include <ztensor/http.hpp>
@@ -238,15 +237,11 @@ inline result<reader> open_remote(std::string_view name, const read_options& opt
         if (name.substr(0, 5) != "hf://") {
             return open_url(name, options, how);
         }
-        const detail::hub_environment hub = detail::read_hub_environment();
-        ZTENSOR_TRY_ASSIGN(const std::string url, detail::hub_url(name, hub.endpoint));
+        ZTENSOR_TRY_ASSIGN(const std::string url, detail::hub_url(name, detail::environment_variable("HF_ENDPOINT")));
         http_options with_token = how;
-        const detail::http_fields& given = detail::http_access::settings(how).headers;
-        const bool has_own = std::any_of(given.begin(), given.end(), [](const auto& each) {
-            return detail::equals_ignoring_case(each.first, "Authorization");
-        });
-        if (!has_own) {
-            ZTENSOR_TRY_ASSIGN(const std::vector<detail::s3_header> token, detail::hub_headers(hub.token));
+        if (!detail::has_field(detail::http_access::settings(how).headers, "Authorization")) {
+            ZTENSOR_TRY_ASSIGN(const std::vector<detail::s3_header> token,
+                               detail::hub_headers(detail::environment_variable("HF_TOKEN")));
             for (const auto& [field, value] : token) {
                 with_token.header(field, value);
             }

@@ -163,10 +163,7 @@ public:
     /// Errors: limit_exceeded beyond `max_bytes`, out_of_memory.
     result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
         std::vector<detail::in_vector_t<T>> dense;
-        result<void> made = detail::make_dense(shape(), sizeof(T), max_bytes, detail::memory_of(dense));
-        if (!made) {
-            return std::move(made).error();
-        }
+        ZTENSOR_TRY(detail::make_dense(shape(), sizeof(T), max_bytes, detail::memory_of(dense)));
         for_each([&](const csr_entry<T>& entry) {
             detail::accumulate<T>(dense[static_cast<std::size_t>(entry.row * columns() + entry.column)], entry.value);
         });
@@ -185,10 +182,8 @@ private:
     explicit csr_view(detail::sparse_parts parts) noexcept : parts_(std::move(parts)) {}
 
     static result<csr_view> of(result<detail::sparse_parts> parts) {
-        if (!parts) {
-            return std::move(parts).error();
-        }
-        return csr_view(*std::move(parts));
+        ZTENSOR_TRY_ASSIGN(detail::sparse_parts whole, std::move(parts));
+        return csr_view(std::move(whole));
     }
 
     detail::sparse_parts parts_;
@@ -284,10 +279,7 @@ public:
     /// Errors: limit_exceeded beyond `max_bytes`, out_of_memory.
     result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
         std::vector<detail::in_vector_t<T>> dense;
-        result<void> made = detail::make_dense(shape(), sizeof(T), max_bytes, detail::memory_of(dense));
-        if (!made) {
-            return std::move(made).error();
-        }
+        ZTENSOR_TRY(detail::make_dense(shape(), sizeof(T), max_bytes, detail::memory_of(dense)));
         for_each([&](std::size_t entry, const T& value) {
             detail::accumulate<T>(dense[static_cast<std::size_t>(position(entry))], value);
         });
@@ -309,10 +301,8 @@ private:
     explicit coo_view(detail::sparse_parts parts) noexcept : parts_(std::move(parts)) {}
 
     static result<coo_view> of(result<detail::sparse_parts> parts) {
-        if (!parts) {
-            return std::move(parts).error();
-        }
-        return coo_view(*std::move(parts));
+        ZTENSOR_TRY_ASSIGN(detail::sparse_parts whole, std::move(parts));
+        return coo_view(std::move(whole));
     }
 
     detail::sparse_parts parts_;

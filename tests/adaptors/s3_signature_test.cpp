@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
-#include <ztensor/detail/http/s3_signature.hpp>
+#include <ztensor/detail/http/s3_request.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 

@@ -22,7 +22,7 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DETAIL = PROJECT / "include" / "ztensor" / "detail"
 EARLIER = [
-    "index/frame", "cbor/cursor", "index/parser", "index/parse_1", "index/rules", "index/part_rules",
+    "index/frame", "cbor/cursor", "index/parser", "index/parse", "index/rules", "index/part_rules",
     "index/record_template", "index/scan", "index/layouts",
 ]
 LATER = [ # which tests of their own reach, and hardly any others
@@ -32,7 +32,7 @@ LATER = [ # which tests of their own reach, and hardly any others
     "index/model", "read/parts", "read/weights",
     # files of other formats
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
-    "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors_definitions",
+    "import/gguf", "import/npy_header", "import/safetensors_definitions",
     "import/shared", "import/strided", "import/onnx_tensor", "import/folder_definitions",
     # planes
     "codec/plane_kernels", "index/planes", "read/joined_planes", "write/planes_draft",
@@ -43,7 +43,7 @@ FIRST = {
     "index/frame": "footer foreign_files corpus_2 version_2",
     "cbor/cursor": "attributes refused_fields cursor deterministic corpus_2",
     "index/parser": "generations templates chunked_text refused_fields",
-    "index/parse_1": "generations templates unlike_objects old_indices",
+    "index/parse": "generations templates unlike_objects old_indices",
     "index/rules": "generations refused_fields sparse_0_1 sparse_views sparse_refused deterministic corpus_2 version_2",
     "index/record_template": "generations templates templates_2 corpus_2 version_2",
     "index/scan": "templates_2 generations templates chunked_text unknown_pairs refused_fields corpus_2 version_2",
@@ -62,7 +62,6 @@ FIRST = {
     "import/pickle_stream": "pickle_opcodes pickle_lines pickles pt pt_growth foreign_corpus",
     "import/pt_content": "pickle_opcodes pickle_lines pickles pt pt_growth foreign_corpus",
     "import/gguf": "gguf gguf_parts foreign_corpus",
-    "import/gguf_header": "gguf gguf_parts foreign_corpus",
     "import/npy_header": "numpy foreign_corpus",
     "import/safetensors_definitions": "safetensors foreign_corpus",
     "import/shared": "recognised safetensors gguf onnx foreign_corpus",

@@ -79,7 +79,7 @@ void check_values(std::string_view text) {
     if (const auto range = detail::parse_content_range(text)) {
         check_range(*range);
     }
-    if (const auto number = detail::parse_field_number(text)) {
+    if (const auto number = detail::parse_decimal(text)) {
         const std::string_view digits = text.substr((std::min)(text.find_first_not_of('0'), text.size() - 1));
         fuzzing::require(std::to_string(*number) == digits, "a number is its digits");
     }

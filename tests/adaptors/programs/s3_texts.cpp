@@ -3,8 +3,7 @@
 // What the library makes of requests, names and files of settings, for s3_botocore.py. Each line of the input is a
 // command and its words, separated by tabs; each answer is one line.
 #include <ztensor/detail/http/s3_credentials.hpp>
-#include <ztensor/detail/http/s3_location.hpp>
-#include <ztensor/detail/http/s3_signature.hpp>
+#include <ztensor/detail/http/s3_request.hpp>
 #include <ztensor/result.hpp>
 
 #include <cstddef>

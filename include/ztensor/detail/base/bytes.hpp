@@ -84,17 +84,6 @@ namespace detail {
 }
 
 // -- bytes
-//
-// Bytes as other types, numbers in either byte order, and the bytes that a digest keeps.
-
-/// The same bits as another type of that size.
-template <class To, class From>
-[[nodiscard]] To bits_as(const From& from) noexcept {
-    static_assert(sizeof(To) == sizeof(From) && std::is_trivially_copyable_v<To> && std::is_trivially_copyable_v<From>);
-    To to;
-    std::memcpy(&to, &from, sizeof to);
-    return to;
-}
 
 // -- cast
 //
@@ -188,8 +177,6 @@ inline constexpr bool host_is_little_endian = true; // MSVC, whose targets all a
     std::memcpy(&value, bytes, sizeof value);
     return host_is_little_endian ? value : reverse_bytes(value);
 }
-
-/// Its opposite.
 
 /// The same number, most significant first.
 [[nodiscard]] inline uint64_t load_big_64(const byte* bytes) noexcept {

@@ -213,15 +213,6 @@ template <class T>
 template <class T>
 using in_vector_t = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
 
-template <class T>
-[[nodiscard]] vector<T> from_vector(vector<in_vector_t<T>> elements) {
-    if constexpr (std::is_same_v<T, bool>) {
-        return vector<bool>(elements.begin(), elements.end());
-    } else {
-        return elements;
-    }
-}
-
 } // namespace detail
 
 // -- stored component

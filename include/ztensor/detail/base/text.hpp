@@ -43,6 +43,50 @@ namespace detail {
     return text.size() >= end.size() && equals_ignoring_case(text.substr(text.size() - end.size()), end);
 }
 
+// -- parts of text
+
+[[nodiscard]] inline bool starts_with(string_view text, string_view start) noexcept {
+    return text.substr(0, start.size()) == start;
+}
+[[nodiscard]] inline bool ends_with(string_view text, string_view end) noexcept {
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+/// What stands between a start and an end; nothing where the text has other ones.
+[[nodiscard]] inline optional<string_view> between(string_view text, string_view start, string_view end) noexcept {
+    const bool has_both = text.size() >= start.size() + end.size() && starts_with(text, start) && ends_with(text, end);
+    return has_both ? optional(text.substr(start.size(), text.size() - start.size() - end.size())) : std::nullopt;
+}
+
+/// What stands before the separator, or all where there is none: takes both away.
+[[nodiscard]] constexpr string_view take_until(string_view& rest, char separator) noexcept {
+    const string_view taken = rest.substr(0, rest.find(separator));
+    rest.remove_prefix((std::min)(taken.size() + 1, rest.size()));
+    return taken;
+}
+/// Digits as a number. Nothing for anything else, and for what 64 bits can't hold.
+[[nodiscard]] constexpr optional<uint64_t> parse_decimal(string_view digits) noexcept {
+    constexpr uint64_t most = ~uint64_t{0};
+    uint64_t number = 0;
+    for (const char each : digits) {
+        const auto digit = static_cast<uint64_t>(each - '0');
+        if (each < '0' || each > '9' || number > (most - digit) / 10) {
+            return std::nullopt;
+        }
+        number = number * 10 + digit;
+    }
+    return digits.empty() ? std::nullopt : optional<uint64_t>(number);
+}
+/// A number with zeros in front, of so many digits at least.
+[[nodiscard]] inline string padded(uint64_t number, size_t digits) {
+    const string text = std::to_string(number);
+    return string(digits - (std::min)(digits, text.size()), '0') + text;
+}
+/// The two hexadecimal digits of a byte.
+inline void append_hex(string& out, unsigned byte, const char* digits = "0123456789abcdef") {
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+}
+
 // -- utf8
 //
 // UTF-8, as RFC 3629 defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
@@ -183,13 +227,11 @@ private:
 }
 
 ZTENSOR_COLD inline void append_quoted(string& out, string_view text) {
-    constexpr char digits[] = "0123456789abcdef";
     out += '"';
     for (const char c : text.substr(0, max_quoted_bytes)) {
         const auto byte = static_cast<unsigned char>(c);
         if (byte < 0x20 || byte >= 0x7f) {
-            const char escape[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-            out.append(escape, sizeof escape);
+            append_hex(out += "\\x", byte);
             continue;
         }
         if (c == '"' || c == '\\') {
@@ -235,7 +277,6 @@ ZTENSOR_COLD inline void piece::append_to(string& out) const {
 
 /// `text`, which is UTF-8, as a JSON string: nothing is escaped that need not be.
 ZTENSOR_COLD inline void append_json_text(string& out, string_view text) {
-    constexpr char digits[] = "0123456789abcdef";
     constexpr string_view named = "\b\t\n\f\r\"\\";
     constexpr string_view names = "btnfr\"\\";
     out += '"';
@@ -244,8 +285,7 @@ ZTENSOR_COLD inline void append_json_text(string& out, string_view text) {
         if (name != std::string_view::npos) {
             out += {'\\', names[name]};
         } else if (static_cast<unsigned char>(c) < 0x20) {
-            const char escape[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-            out.append(escape, sizeof escape);
+            append_hex(out += "\\u00", static_cast<unsigned char>(c));
         } else {
             out += c;
         }

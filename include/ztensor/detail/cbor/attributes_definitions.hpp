@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Values and maps of CBOR, as they are read and to be written. Defines what attributes.hpp declares.
+// Values and maps of CBOR, as they are read and to be written. Defines what attributes.hpp declares. SPEC.md
+// section 3.6.
 #ifndef ZTENSOR_DETAIL_CBOR_ATTRIBUTES_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CBOR_ATTRIBUTES_DEFINITIONS_HPP
 
@@ -19,8 +20,6 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
 // -- attribute value definitions
-//
-// Reading values out of CBOR.
 
 ZTENSOR_COLD ZTENSOR_INLINE attribute_kind attribute_value::kind() const noexcept {
     detail::cbor_cursor value(cbor_);
@@ -149,8 +148,6 @@ ZTENSOR_COLD ZTENSOR_INLINE result<std::vector<attribute_value>> attribute_value
 }
 
 // -- attributes view definitions
-//
-// Reading attributes out of CBOR.
 
 ZTENSOR_INLINE attributes_view::iterator::iterator(bytes_view map, span<const std::string_view> hidden,
                                                    const detail::attributes_place& place) noexcept
@@ -212,48 +209,39 @@ ZTENSOR_COLD ZTENSOR_INLINE result<attribute_value> attributes_view::value(std::
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<attribute_kind> attributes_view::kind(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? result<attribute_kind>(found->kind()) : found.error();
+    return value(key).transform(&attribute_value::kind);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<bytes_view> attributes_view::cbor(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? result<bytes_view>(found->cbor()) : found.error();
+    return value(key).transform(&attribute_value::cbor);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::int64_t> attributes_view::integer(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->integer() : found.error();
+    return value(key).and_then(&attribute_value::integer);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::uint64_t> attributes_view::unsigned_integer(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->unsigned_integer() : found.error();
+    return value(key).and_then(&attribute_value::unsigned_integer);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<double> attributes_view::number(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->number() : found.error();
+    return value(key).and_then(&attribute_value::number);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<bool> attributes_view::boolean(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->boolean() : found.error();
+    return value(key).and_then(&attribute_value::boolean);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::string> attributes_view::text(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->text() : found.error();
+    return value(key).and_then(&attribute_value::text);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::vector<std::byte>> attributes_view::byte_string(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->byte_string() : found.error();
+    return value(key).and_then(&attribute_value::byte_string);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<attributes_view> attributes_view::map(std::string_view key) const {
-    const result<attribute_value> found = value(key);
-    return found ? found->map() : found.error();
+    return value(key).and_then(&attribute_value::map);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<attributes_view> attribute_value::map() const {
@@ -275,8 +263,6 @@ ZTENSOR_COLD ZTENSOR_INLINE result<attributes_view> attribute_value::map() const
 namespace detail {
 
 // -- attributes definitions
-//
-// Writing attributes as CBOR. Defines what attributes.hpp declares. SPEC.md section 3.6.
 
 /// Of the root, objects, object and attributes maps: a value may only nest as deep as every reader allows.
 inline constexpr size_t depth_around_attributes = 4;
@@ -289,16 +275,9 @@ ZTENSOR_INLINE attributes::attributes(attributes_view source) {
         is_sorted = is_sorted && (values_.empty() || values_.back().key < each.key);
         values_.push_back({std::string(each.key), std::vector<std::byte>(each.cbor.begin(), each.cbor.end()), true});
     }
-    if (is_sorted) {
-        return;
+    if (!is_sorted) {
+        detail::sort_records(values_, [](const entry& a, const entry& b) { return a.key < b.key; });
     }
-    const auto is_before = [this](std::uint32_t a, std::uint32_t b) { return values_[a].key < values_[b].key; };
-    std::vector<entry> sorted;
-    sorted.reserve(values_.size());
-    for (const std::uint32_t at : detail::positions_in_order(values_.size(), is_before)) {
-        sorted.push_back(std::move(values_[at]));
-    }
-    values_ = std::move(sorted);
 }
 
 ZTENSOR_INLINE std::size_t attributes::place_of(std::string_view key) const noexcept {

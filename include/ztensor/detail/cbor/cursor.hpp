@@ -20,8 +20,6 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 // -- item
-//
-// What a CBOR cursor tells of the items it meets. SPEC.md section 3.1.
 
 /// How deep arrays, maps and tags may enclose one another, the root included: before version 2, and in it, where there
 /// are no tags.
@@ -564,12 +562,9 @@ using deterministic_cursor = basic_cbor_cursor<cbor_strictness::deterministic>;
     } else if (head.info == 25) {
         out = static_cast<double>(static_cast<float>(float16::from_bits(static_cast<uint16_t>(head.argument))));
     } else if (head.info == 26) {
-        const auto bits = static_cast<uint32_t>(head.argument);
-        float single;
-        std::memcpy(&single, &bits, sizeof single);
-        out = static_cast<double>(single);
+        out = static_cast<double>(bits_as<float>(static_cast<uint32_t>(head.argument)));
     } else if (head.info == 27) {
-        std::memcpy(&out, &head.argument, sizeof out);
+        out = bits_as<double>(head.argument);
     } else {
         return false;
     }

@@ -59,6 +59,15 @@ public:
         head(cbor_major::text, value.size());
         append(as_bytes(value));
     }
+    /// A key of a map, and its value.
+    void pair(string_view key, string_view value) {
+        text(key);
+        text(value);
+    }
+    void pair(string_view key, uint64_t value) {
+        text(key);
+        unsigned_integer(value);
+    }
     void byte_string(bytes_view value) {
         head(cbor_major::bytes, value.size());
         encoded(value);

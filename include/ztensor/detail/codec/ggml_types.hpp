@@ -102,12 +102,7 @@ inline constexpr string_view ggml_big_endian_mark = "_big_endian";
         return nullptr;
     }
     const string_view type = word.substr(ggml_format_prefix.size(), word.size() - frame);
-    for (const ggml_block_type& each : ggml_block_types) {
-        if (each.name == type) {
-            return &each;
-        }
-    }
-    return nullptr;
+    return find_row(ggml_block_types, &ggml_block_type::name, type);
 }
 
 // -- ggml block layout

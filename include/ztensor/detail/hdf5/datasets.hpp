@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HDF5: datasets whose elements do not lie in their file as they are.
+// HDF5: a source of the elements of datasets that do not lie in their file as they are: chunked, compressed, stored in
+// the header, or of odd types. libhdf5 reads the part of them that is asked for, one call at a time.
 #ifndef ZTENSOR_DETAIL_HDF5_DATASETS_HPP
 #define ZTENSOR_DETAIL_HDF5_DATASETS_HPP
 
@@ -22,11 +23,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-// -- datasets
-//
-// A source of the elements of datasets that do not lie in their file as they are: chunked, compressed, stored in the
-// header, or of odd types. libhdf5 reads the part of them that is asked for, one call at a time.
 
 /// A dataset that is read through libhdf5.
 struct hdf5_dataset {

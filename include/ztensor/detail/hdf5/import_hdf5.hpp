@@ -343,10 +343,7 @@ private:
     };
     static constexpr const char* not_a_name = "its name is empty, longer than 4096 bytes, no UTF-8, or holds U+0000";
 
-    [[nodiscard]] static bool is_name(string_view name) noexcept {
-        return !name.empty() && name.size() <= max_name_bytes && is_utf8(name) &&
-               name.find('\0') == std::string_view::npos;
-    }
+    [[nodiscard]] static bool is_name(string_view name) noexcept { return name_problem(name) == nullptr; }
     [[nodiscard]] static error located(error why, const string& path) {
         return std::move(why).in_object(path.empty() ? "/" : path);
     }

@@ -35,15 +35,17 @@ namespace detail {
     return ends;
 }
 
-/// libcurl is set up when it is first used, and never taken down. False where it can't be set up.
-[[nodiscard]] inline bool set_up_http_library() noexcept {
+/// libcurl is set up when it is first used, and never taken down. Errors: io_error where it can't be set up; those of
+/// check_settings().
+ZTENSOR_COLD inline result<void> begin_http(const http_settings& settings) {
+    ZTENSOR_TRY(check_settings(settings));
     static const bool is_set_up = [] {
         // What runs at exit runs in reverse order: the function given here before those of libraries that libcurl
         // loads.
         return ::curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
                std::atexit([] { http_program_ends().store(true); }) == 0;
     }();
-    return is_set_up;
+    return is_set_up ? result<void>() : fail(errc::io_error, "libcurl can't be set up");
 }
 
 // -- attempt

@@ -7,6 +7,7 @@
 #define ZTENSOR_DETAIL_HTTP_MESSAGES_HPP
 
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
@@ -15,7 +16,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -51,15 +51,11 @@ namespace detail {
 // -- percent-encoding
 
 inline void append_percent_encoded(string& out, char c, bool keeps_slash) {
-    constexpr char digits[] = "0123456789ABCDEF"; // upper-case, as S3 signs them
     if (is_url_unreserved(c) || (keeps_slash && c == '/')) {
         out += c;
         return;
     }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
+    append_hex(out += '%', static_cast<unsigned char>(c), "0123456789ABCDEF"); // upper-case, as S3 signs them
 }
 
 /// `text` as a part of a URL: every byte that is not unreserved becomes %XX. '/' stays if it separates segments.
@@ -75,20 +71,15 @@ inline void append_percent_encoded(string& out, char c, bool keeps_slash) {
 //
 // RFC 9110, of each rule the form that clients must accept; anything else is nothing.
 
-/// Without spaces and tabs at both ends.
-[[nodiscard]] inline string_view without_outer_space(string_view text) noexcept {
-    constexpr string_view space = " \t";
+/// Without spaces and tabs at both ends, or other characters of that kind.
+[[nodiscard]] inline string_view without_outer_space(string_view text, string_view space = " \t") noexcept {
     const size_t first = text.find_first_not_of(space);
     return first == string_view::npos ? string_view() : text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
 /// The name of a field: a token.
 [[nodiscard]] inline bool is_field_name(string_view name) noexcept {
-    constexpr string_view signs = "!#$%&'*+-.^_`|~";
-    return !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
-        const char lower = ascii_lower(c);
-        return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || signs.find(c) != string_view::npos;
-    });
+    return is_made_of(name, "!#$%&'*+-.^_`|~");
 }
 
 /// What a field may hold without becoming two: no control characters but tabs.
@@ -97,20 +88,6 @@ inline void append_percent_encoded(string& out, char c, bool keeps_slash) {
         const auto byte = static_cast<unsigned char>(c);
         return (byte >= 0x20 && byte != 0x7f) || c == '\t';
     });
-}
-
-/// Digits alone, of a number that 64 bits can hold.
-[[nodiscard]] inline optional<uint64_t> parse_field_number(string_view digits) noexcept {
-    constexpr uint64_t largest = (std::numeric_limits<uint64_t>::max)();
-    uint64_t number = 0;
-    for (const char c : digits) {
-        const auto digit = static_cast<unsigned>(static_cast<unsigned char>(c)) - '0';
-        if (digit > 9 || number > (largest - digit) / 10) {
-            return std::nullopt;
-        }
-        number = 10 * number + digit;
-    }
-    return digits.empty() ? std::nullopt : optional<uint64_t>(number);
 }
 
 /// Content-Range.
@@ -128,7 +105,7 @@ struct http_content_range {
         !equals_ignoring_case(value.substr(0, unit.size()), unit)) {
         return std::nullopt;
     }
-    const optional<uint64_t> total = parse_field_number(value.substr(slash + 1));
+    const optional<uint64_t> total = parse_decimal(value.substr(slash + 1));
     const string_view range = value.substr(unit.size(), slash - unit.size());
     if (!total) {
         return std::nullopt;
@@ -140,8 +117,8 @@ struct http_content_range {
     if (hyphen == string_view::npos) {
         return std::nullopt;
     }
-    const optional<uint64_t> first = parse_field_number(range.substr(0, hyphen));
-    const optional<uint64_t> last = parse_field_number(range.substr(hyphen + 1));
+    const optional<uint64_t> first = parse_decimal(range.substr(0, hyphen));
+    const optional<uint64_t> last = parse_decimal(range.substr(hyphen + 1));
     if (!first || !last || *first > *last || *last >= *total) {
         return std::nullopt;
     }
@@ -182,10 +159,10 @@ struct http_content_range {
         }
     }
     const size_t month_at = months.find(text.substr(8, 3)), day_at = days.find(text.substr(0, 3));
-    const optional<uint64_t> day = parse_field_number(text.substr(5, 2)), year = parse_field_number(text.substr(12, 4));
-    const optional<uint64_t> hour = parse_field_number(text.substr(17, 2));
-    const optional<uint64_t> minute = parse_field_number(text.substr(20, 2));
-    const optional<uint64_t> second = parse_field_number(text.substr(23, 2));
+    const optional<uint64_t> day = parse_decimal(text.substr(5, 2)), year = parse_decimal(text.substr(12, 4));
+    const optional<uint64_t> hour = parse_decimal(text.substr(17, 2));
+    const optional<uint64_t> minute = parse_decimal(text.substr(20, 2));
+    const optional<uint64_t> second = parse_decimal(text.substr(23, 2));
     if (month_at % 3 != 0 || month_at >= months.size() || day_at % 3 != 0 || day_at >= days.size() || !day || !year ||
         !hour || !minute || !second || *day < 1 || *day > 31 || *year < 1970 || *hour > 23 || *minute > 59 ||
         *second > 60) {
@@ -205,7 +182,7 @@ struct http_content_range {
 
 /// Retry-After: so many seconds from now on, whether the server gives seconds or a date.
 [[nodiscard]] inline optional<uint64_t> parse_retry_after(string_view value, uint64_t now_seconds) noexcept {
-    if (const optional<uint64_t> seconds = parse_field_number(value)) {
+    if (const optional<uint64_t> seconds = parse_decimal(value)) {
         return seconds;
     }
     const optional<uint64_t> date = parse_http_date(value);
@@ -222,7 +199,7 @@ struct http_content_range {
     const string_view version = line.substr(protocol.size(), space - protocol.size());
     const string_view code = line.substr(space + 1, 3);
     const bool ends = line.size() == space + 4 || (line.size() > space + 4 && line[space + 4] == ' ');
-    const optional<uint64_t> status = parse_field_number(code);
+    const optional<uint64_t> status = parse_decimal(code);
     return version.find_first_not_of("0123456789.") == string_view::npos && code.size() == 3 && ends && status &&
                    *status >= 100
                ? static_cast<unsigned>(*status)
@@ -463,6 +440,11 @@ enum class http_failure : uint8_t {
 
 /// Header fields, in order: name and value.
 using http_fields = vector<std::pair<string, string>>;
+
+[[nodiscard]] inline bool has_field(const http_fields& fields, string_view name) noexcept {
+    return std::any_of(fields.begin(), fields.end(),
+                       [&](const auto& each) { return equals_ignoring_case(each.first, name); });
+}
 
 /// What an adaptor for a store adds to HTTP, in place of http_options::sign(). Called by several threads at once.
 class http_store {

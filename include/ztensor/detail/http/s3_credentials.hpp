@@ -8,8 +8,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
-#include <ztensor/detail/http/s3_location.hpp>
-#include <ztensor/detail/http/s3_signature.hpp>
+#include <ztensor/detail/http/s3_request.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/file_path.hpp>
@@ -34,14 +33,7 @@ using ini_file = std::map<string, ini_section, std::less<>>;
 inline constexpr size_t max_ini_bytes = size_t{256} << 10;
 
 [[nodiscard]] inline string_view without_blanks(string_view text) noexcept {
-    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-    while (!text.empty() && is_blank(text.back())) {
-        text.remove_suffix(1);
-    }
-    while (!text.empty() && is_blank(text.front())) {
-        text.remove_prefix(1);
-    }
-    return text;
+    return without_outer_space(text, " \t\r");
 }
 
 /// Reads one line after the other.
@@ -146,9 +138,7 @@ private:
     }
     ini_parser parser;
     for (size_t number = 1; !text.empty(); ++number) {
-        const string_view line = text.substr(0, text.find('\n'));
-        text.remove_prefix((std::min)(line.size() + 1, text.size()));
-        if (const char* const wrong = parser.take(line); wrong != nullptr) {
+        if (const char* const wrong = parser.take(take_until(text, '\n')); wrong != nullptr) {
             return fail(errc::header_malformed, "line {} {}", {number, wrong});
         }
     }
@@ -156,6 +146,15 @@ private:
 }
 
 // -- profiles
+
+[[nodiscard]] inline string_view first_given(std::initializer_list<string_view> values) noexcept {
+    for (const string_view each : values) {
+        if (!each.empty()) {
+            return each;
+        }
+    }
+    return {};
+}
 
 /// The two files of the AWS tools.
 struct aws_files {
@@ -207,12 +206,10 @@ public:
 
     /// The value in either file, "" if there is none. The shared credentials file comes first.
     [[nodiscard]] string_view property(string_view key) const noexcept {
-        const string_view in_shared = value_in(shared_, key);
-        return !in_shared.empty() ? in_shared : value_in(config_, key);
+        return first_given({value_in(shared_, key), value_in(config_, key)});
     }
     [[nodiscard]] string_view endpoint() const noexcept {
-        const string_view of_service = value_in(services_, "s3.endpoint_url");
-        return !of_service.empty() ? of_service : property("endpoint_url");
+        return first_given({value_in(services_, "s3.endpoint_url"), property("endpoint_url")});
     }
     [[nodiscard]] optional<aws_keys> shared_keys() const { return keys_in(shared_); }
     [[nodiscard]] optional<aws_keys> config_keys() const { return keys_in(config_); }
@@ -271,15 +268,6 @@ struct s3_account {
     optional<aws_keys> keys; ///< none: requests are not signed, or a callback gives the keys
     string ca_bundle;        ///< the path of a file of certificates; "" for those of the system
 };
-
-[[nodiscard]] inline string_view first_given(std::initializer_list<string_view> values) noexcept {
-    for (const string_view each : values) {
-        if (!each.empty()) {
-            return each;
-        }
-    }
-    return {};
-}
 
 /// False if all that the files could add is chosen, apart from an endpoint. Then they are not read.
 [[nodiscard]] inline bool needs_aws_files(const s3_choices& chosen) noexcept {
@@ -371,16 +359,13 @@ struct s3_account {
 }
 
 [[nodiscard]] inline aws_environment read_aws_environment() {
-    const auto first_set = [](const char* first, const char* second) {
-        string value = environment_variable(first);
-        return !value.empty() ? value : environment_variable(second);
-    };
     aws_environment found;
     found.access_key_id = environment_variable("AWS_ACCESS_KEY_ID");
     found.secret_access_key = environment_variable("AWS_SECRET_ACCESS_KEY");
     found.session_token = environment_variable("AWS_SESSION_TOKEN");
-    found.region = first_set("AWS_REGION", "AWS_DEFAULT_REGION");
-    found.endpoint = first_set("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
+    found.region = first_given({environment_variable("AWS_REGION"), environment_variable("AWS_DEFAULT_REGION")});
+    found.endpoint =
+        first_given({environment_variable("AWS_ENDPOINT_URL_S3"), environment_variable("AWS_ENDPOINT_URL")});
     found.ca_bundle = environment_variable("AWS_CA_BUNDLE");
     found.profile = environment_variable("AWS_PROFILE");
     found.credentials_file = environment_variable("AWS_SHARED_CREDENTIALS_FILE");
@@ -441,16 +426,6 @@ struct s3_account {
 }
 
 // -- Hugging Face
-
-/// The environment variables for hf://. "" is not set.
-struct hub_environment {
-    string token;    ///< HF_TOKEN
-    string endpoint; ///< HF_ENDPOINT
-};
-
-[[nodiscard]] inline hub_environment read_hub_environment() {
-    return {environment_variable("HF_TOKEN"), environment_variable("HF_ENDPOINT")};
-}
 
 /// The header that authenticates requests to Hugging Face; none without a token. It must not be sent to the host that
 /// Hugging Face redirects to. Errors: invalid_argument for a token that no header can hold, which is not quoted.

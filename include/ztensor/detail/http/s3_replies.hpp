@@ -30,6 +30,11 @@ struct s3_reply {
     [[nodiscard]] bool is_error() const noexcept { return root == "Error"; }
 };
 
+/// What stands for characters of a text; the first ones are written, too.
+inline constexpr std::pair<string_view, char> xml_references[] = {
+    {"&quot;", '"'}, {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&apos;", '\''}, {"&#34;", '"'}, {"&#39;", '\''}};
+inline constexpr size_t written_xml_references = 4;
+
 /// Takes elements one after the other. Everything that S3 does not send is refused: comments, CDATA, processing
 /// instructions, definitions, and text beside elements.
 class s3_reply_parser {
@@ -71,11 +76,7 @@ private:
     void skip_blanks() noexcept { rest_.remove_prefix((std::min)(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
 
     [[nodiscard]] static bool is_name(string_view name) noexcept {
-        return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-            const char lower = ascii_lower(c);
-            return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
-                   string_view("-_.:").find(c) != string_view::npos;
-        });
+        return name.size() <= 64 && is_made_of(name, "-_.:");
     }
 
     /// `none` for what is no tag. Attributes are skipped: only xmlns and its like are sent.
@@ -165,33 +166,29 @@ private:
         if (!to->empty() || text.empty() || text.size() > most_bytes || !decode(text, *to)) {
             return false;
         }
-        const auto is_made_of = [&](auto condition) { return std::all_of(to->begin(), to->end(), condition); };
-        const auto is_letter = [](char c) { return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z'; };
         if (to == &found.code) {
-            return to->size() <= 64 && is_made_of(is_letter);
+            return to->size() <= 64 && std::all_of(to->begin(), to->end(), [](char c) {
+                       return is_ascii_alphanumeric(c) && !is_ascii_digit(c);
+                   });
         }
         if (to == &found.region) {
-            return to->size() <= 63 &&
-                   is_made_of([&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+            return to->size() <= 63 && is_made_of(*to, "-");
         }
-        return is_made_of([](char c) { return c > ' ' && c < 0x7f; });
+        return std::all_of(to->begin(), to->end(), [](char c) { return c > ' ' && c < 0x7f; });
     }
 
     /// With its references replaced. False where one is unknown.
     [[nodiscard]] static bool decode(string_view text, string& out) {
-        constexpr std::pair<string_view, char> known[] = {{"&lt;", '<'},   {"&gt;", '>'},    {"&amp;", '&'},
-                                                          {"&quot;", '"'}, {"&apos;", '\''}, {"&#34;", '"'},
-                                                          {"&#39;", '\''}};
         while (!text.empty()) {
             if (text.front() != '&') {
                 out += text.front();
                 text.remove_prefix(1);
                 continue;
             }
-            const auto* const found = std::find_if(std::begin(known), std::end(known), [&](const auto& each) {
-                return text.substr(0, each.first.size()) == each.first;
-            });
-            if (found == std::end(known)) {
+            const auto* const found =
+                std::find_if(std::begin(xml_references), std::end(xml_references),
+                             [&](auto each) { return text.substr(0, each.first.size()) == each.first; });
+            if (found == std::end(xml_references)) {
                 return false;
             }
             out += found->second;
@@ -220,22 +217,9 @@ private:
     for (size_t i = 0; i < tags.size(); ++i) {
         out.append("<Part><PartNumber>").append(std::to_string(i + 1)).append("</PartNumber><ETag>");
         for (const char c : tags[i]) {
-            switch (c) {
-            case '"':
-                out += "&quot;";
-                break;
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            default:
-                out += c;
-            }
+            const auto* const special = std::find_if(xml_references, xml_references + written_xml_references,
+                                                     [&](auto each) { return each.second == c; });
+            special != xml_references + written_xml_references ? out.append(special->first) : out.append(1, c);
         }
         out.append("</ETag></Part>");
     }

@@ -25,6 +25,18 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// A request of a caller of which pieces are under way.
+struct http_open_request {
+    read_request given;
+    uint64_t next; ///< where the next piece begins
+    uint64_t end;
+    size_t under_way = 0;
+    optional<error> failure;
+
+    [[nodiscard]] byte* place() const noexcept { return given.destination.data() + (next - given.offset); }
+    [[nodiscard]] bool is_issued() const noexcept { return failure || next == end; }
+};
+
 class http_file final : public byte_source {
 public:
     http_file(std::shared_ptr<http_client> client, std::shared_ptr<const http_settings> settings, http_url home)
@@ -310,7 +322,12 @@ private:
             if (!request.failure) {
                 request.failure = why;
                 waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), &request), waiting_.end());
-                call_.cancel(request, pieces_);
+                call_.cancel([&](const http_attempt& attempt) {
+                    return std::any_of(pieces_.begin(), pieces_.end(), [&](const std::unique_ptr<http_piece>& each) {
+                        return &each->attempt == &attempt &&
+                               std::find(each->of.begin(), each->of.end(), &request) != each->of.end();
+                    });
+                });
             }
             complete_if_done(request);
         }
@@ -411,10 +428,7 @@ private:
 ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> open_http_file(string_view url,
                                                                               const http_settings& settings) {
     return guard_memory([&]() -> result<std::shared_ptr<const byte_source>> {
-        ZTENSOR_TRY(check_settings(settings));
-        if (!set_up_http_library()) {
-            return fail(errc::io_error, "libcurl can't be set up");
-        }
+        ZTENSOR_TRY(begin_http(settings));
         ZTENSOR_TRY_ASSIGN(http_url home, http_url::parse(url));
         auto shared = std::make_shared<const http_settings>(settings);
         auto file = std::make_shared<http_file>(std::make_shared<http_client>(shared), shared, std::move(home));

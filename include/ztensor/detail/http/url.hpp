@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_HTTP_URL_HPP
 
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/http/messages.hpp>
 #include <ztensor/error.hpp>
@@ -38,10 +39,9 @@ public:
     [[nodiscard]] ZTENSOR_COLD result<http_url> resolve(string_view location) const {
         string encoded; // some servers send what is no ASCII as it is
         for (const char c : location) {
-            constexpr char digits[] = "0123456789ABCDEF";
             const auto byte = static_cast<unsigned char>(c);
             if (byte <= 0x20 || byte >= 0x7f) {
-                encoded.append({'%', digits[byte >> 4], digits[byte & 15]});
+                append_hex(encoded += '%', byte, "0123456789ABCDEF");
             } else {
                 encoded += c;
             }

@@ -133,7 +133,6 @@ public:
 
     /// Of the whole text, once it is told.
     [[nodiscard]] bool has_config() const noexcept { return has(field::config); }
-    [[nodiscard]] error why() const override { return why_; }
 
     [[nodiscard]] bool begin_object() override {
         const place at = here();
@@ -293,16 +292,12 @@ private:
             return refuse(errc::header_malformed, "it has {} sizes, but {} strides",
                           {payload_.sizes.size(), payload_.strides.size()});
         }
-        const result<void> taken = to_.take(payload_);
-        if (!taken) {
-            why_ = error(taken.error()).in_object(payload_.name);
-        }
-        return static_cast<bool>(taken);
+        result<void> taken = to_.take(payload_);
+        return taken || json_listener::refuse(std::move(taken).error().in_object(payload_.name));
     }
 
     ZTENSOR_COLD bool refuse(errc code, const char* pattern, std::initializer_list<piece> pieces) {
-        why_ = fail(code, pattern, pieces).in_object(payload_.name);
-        return false;
+        return json_listener::refuse(fail(code, pattern, pieces).in_object(payload_.name));
     }
     ZTENSOR_COLD bool refuse_kind(const char* found) {
         return refuse(errc::schema_type, "its description holds {} where torch.export has another kind of value",
@@ -318,22 +313,9 @@ private:
     unsigned seen_ = 0; ///< fields of the payload that is open, and the config
     uint64_t number_ = 0;
     vector<uint64_t>* list_ = nullptr;
-    error why_{errc::json_malformed, {}};
 };
 
 // -- program
-
-[[nodiscard]] inline bool starts_with(string_view text, string_view start) noexcept {
-    return text.substr(0, start.size()) == start;
-}
-/// What stands between a start and an end; nothing where the text has other ones.
-[[nodiscard]] inline optional<string_view> between(string_view text, string_view start, string_view end) noexcept {
-    if (text.size() < start.size() + end.size() || !starts_with(text, start) ||
-        text.substr(text.size() - end.size()) != end) {
-        return std::nullopt;
-    }
-    return text.substr(start.size(), text.size() - start.size() - end.size());
-}
 
 /// What holds weights or constants.
 struct pt_program_part {
@@ -483,8 +465,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file
         return import_pt_program(file, directory, *folder);
     }
     if (directory.find(keras_weights) != nullptr) {
-        return importer_access::of(file.options) != nullptr ? importer_access::of(file.options)(file)
-                                                            : refuse_hdf5(true);
+        return import_by_option(file, true);
     }
     return import_npz(file, directory);
 }

@@ -213,8 +213,6 @@ public:
         return found;
     }
 
-    [[nodiscard]] error why() const override { return why_; }
-
     [[nodiscard]] bool begin_object() override {
         if (depth_ == 1 && is_map_) {
             is_in_map_ = true;
@@ -230,8 +228,7 @@ public:
         if (depth_ == 1) {
             is_map_ = name == "weight_map";
             if (is_map_ && std::exchange(has_map_, true)) {
-                why_ = fail(errc::duplicate_key, "the index has \"weight_map\" twice");
-                return false;
+                return refuse(fail(errc::duplicate_key, "the index has \"weight_map\" twice"));
             }
         } else if (is_in_map_) {
             name_ = name;
@@ -250,21 +247,17 @@ public:
             return other("text");
         }
         if (!is_file_below(value)) {
-            why_ =
-                fail(errc::name_invalid, "the index says that {} is in {}, which is no plain path of a file beside it",
-                     {in_quotes(name_), in_quotes(value)});
-            return false;
+            return refuse(fail(errc::name_invalid,
+                               "the index says that {} is in {}, which is no plain path of a file beside it",
+                               {in_quotes(name_), in_quotes(value)}));
         }
         if (entries_.size() >= max_objects_) {
-            why_ = fail(errc::limit_exceeded, "the index names more than {} objects", {max_objects_});
-            return false;
+            return refuse(fail(errc::limit_exceeded, "the index names more than {} objects", {max_objects_}));
         }
         const size_t met = files_.size();
         entries_.push_back({name_, files_.emplace(value, met).first->second});
         return true;
     }
-    [[nodiscard]] bool unsigned_integer(uint64_t) override { return other("a number"); }
-    [[nodiscard]] bool null() override { return other("null"); }
     [[nodiscard]] bool other(const char* what) override {
         return depth_ != 0 && !is_within_map() ? true : refuse_kind(what);
     }
@@ -274,9 +267,8 @@ private:
     [[nodiscard]] bool is_within_map() const noexcept { return is_in_map_ || (depth_ == 1 && is_map_); }
 
     ZTENSOR_COLD bool refuse_kind(const char* found) {
-        why_ =
-            fail(errc::schema_type, "the index holds {} where names of objects and their files should stand", {found});
-        return false;
+        return refuse(
+            fail(errc::schema_type, "the index holds {} where names of objects and their files should stand", {found}));
     }
 
     uint64_t max_objects_;
@@ -287,7 +279,6 @@ private:
     bool is_map_ = false;    ///< the value that comes next is the map
     bool is_in_map_ = false; ///< within it
     bool has_map_ = false;
-    error why_{errc::json_malformed, {}};
 };
 
 /// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,

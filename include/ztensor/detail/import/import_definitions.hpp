@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/gguf.hpp>
 #include <ztensor/detail/import/importer.hpp>
@@ -30,18 +31,6 @@ namespace detail {
 //
 // Which importer a file is for, judged by its first bytes, and by its name where these say nothing.
 
-enum class foreign_kind_id : uint8_t {
-    none, ///< a .zt file, or nothing that is imported
-    safetensors,
-    gguf,
-    npy,
-    zip,       ///< npz or PyTorch: the entries tell
-    pt_legacy, ///< of PyTorch, from before archives
-    pt_tar,    ///< likewise, from before version 0.2
-    onnx,
-    hdf5,
-};
-
 /// A ModelProto as every writer starts it: the version of its format in one byte, then the next field that has a
 /// number of one digit.
 [[nodiscard]] inline bool may_be_onnx(bytes_view head) noexcept {
@@ -60,12 +49,9 @@ enum class foreign_kind_id : uint8_t {
 /// Such as a Git LFS pointer or an HTML page in place of the file. Signatures that damage may look like don't count.
 [[nodiscard]] inline bool is_something_else(string_view text) noexcept {
     constexpr size_t certain_bytes = 4;
-    for (const signature& each : foreign_signatures) {
-        if (each.start.size() >= certain_bytes && starts_with_ignoring_case(text, each.start)) {
-            return true;
-        }
-    }
-    return false;
+    return std::any_of(std::begin(foreign_signatures), std::end(foreign_signatures), [&](const signature& each) {
+        return each.start.size() >= certain_bytes && starts_with_ignoring_case(text, each.start);
+    });
 }
 
 /// Of any version that this library reads.
@@ -85,86 +71,64 @@ enum class foreign_kind_id : uint8_t {
             text[at - 2] == '\x8a');
 }
 
-/// `head` is the first head_bytes of a file of `file_bytes` bytes, or all of it.
-[[nodiscard]] ZTENSOR_COLD inline foreign_kind_id sniff(bytes_view head, uint64_t file_bytes,
+/// `head` is the first head_bytes of a file of `file_bytes` bytes, or all of it. Null for a .zt file, or nothing that
+/// is imported.
+[[nodiscard]] ZTENSOR_COLD inline import_function sniff(bytes_view head, uint64_t file_bytes,
                                                         string_view path) noexcept {
     const string_view text = as_text(head);
-    const auto starts_with = [&](string_view magic) { return text.substr(0, magic.size()) == magic; };
     if (is_zt(head)) {
-        return foreign_kind_id::none;
+        return nullptr;
     }
-    if (starts_with("GGUF")) {
-        return foreign_kind_id::gguf;
+    if (starts_with(text, "GGUF")) {
+        return import_gguf;
     }
-    if (starts_with("\x93NUMPY")) {
-        return foreign_kind_id::npy;
+    if (starts_with(text, "\x93NUMPY")) {
+        return import_npy;
     }
-    if (starts_with("PK\x03\x04") || starts_with("PK\x05\x06")) {
-        return foreign_kind_id::zip;
+    if (starts_with(text, "PK\x03\x04") || starts_with(text, "PK\x05\x06")) {
+        return import_zip; // npz or PyTorch: the entries tell
     }
     if (is_pt_legacy(text)) {
-        return foreign_kind_id::pt_legacy;
+        return import_pt_legacy;
     }
     constexpr string_view first_of_tar("sys_info\0", 9);
-    if (starts_with(first_of_tar)) {
-        return foreign_kind_id::pt_tar;
+    if (starts_with(text, first_of_tar)) {
+        return import_pt_tar;
     }
     if (head.size() > size_field_bytes && text[size_field_bytes] == '{' &&
         load_little(head.data(), size_field_bytes) <= file_bytes) {
-        return foreign_kind_id::safetensors;
+        return import_safetensors;
     }
     if (is_something_else(text)) { // which the ordinary reader names
-        return foreign_kind_id::none;
+        return nullptr;
     }
     if (ends_with_ignoring_case(path, ".safetensors")) { // damaged, and its importer says how
-        return foreign_kind_id::safetensors;
+        return import_safetensors;
     }
-    return ends_with_ignoring_case(path, ".onnx") || may_be_onnx(head) ? foreign_kind_id::onnx : foreign_kind_id::none;
+    return ends_with_ignoring_case(path, ".onnx") || may_be_onnx(head) ? import_onnx : nullptr;
 }
 
 // -- open any
 
-ZTENSOR_COLD inline result<imported> import_as(foreign_kind_id kind, const foreign_file& file) {
-    switch (kind) {
-    case foreign_kind_id::gguf:
-        return import_gguf(file);
-    case foreign_kind_id::safetensors:
-        return import_safetensors(file);
-    case foreign_kind_id::npy:
-        return import_npy(file);
-    case foreign_kind_id::zip:
-        return import_zip(file);
-    case foreign_kind_id::pt_legacy:
-        return import_pt_legacy(file);
-    case foreign_kind_id::pt_tar:
-        return import_pt_tar(file);
-    case foreign_kind_id::onnx:
-        return import_onnx(file);
-    default:
-        return importer_access::of(file.options) != nullptr ? importer_access::of(file.options)(file)
-                                                            : refuse_hdf5(false);
-    }
-}
-
-ZTENSOR_COLD inline result<foreign_kind_id> sniff(const foreign_file& file) {
+ZTENSOR_COLD inline result<import_function> sniff(const foreign_file& file) {
     byte head[head_bytes];
     const uint64_t size = file.source->size();
     const span<byte> start(head, static_cast<size_t>((std::min<uint64_t>)(size, head_bytes)));
     ZTENSOR_TRY(file.source->read_at(0, start));
-    const foreign_kind_id kind = sniff(start, size, path_text(file.path));
-    if (kind != foreign_kind_id::none || is_zt(start)) {
-        return kind;
+    const import_function found = sniff(start, size, path_text(file.path));
+    if (found != nullptr || is_zt(start)) {
+        return found;
     }
     ZTENSOR_TRY_ASSIGN(const bool is_hdf5, has_hdf5_signature(*file.source));
-    return is_hdf5 ? foreign_kind_id::hdf5 : kind;
+    return is_hdf5 ? [](const foreign_file& of) { return import_by_option(of, false); } : found;
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_one(const foreign_file& file) {
-    ZTENSOR_TRY_ASSIGN(const foreign_kind_id kind, sniff(file));
-    if (kind == foreign_kind_id::none) {
+    ZTENSOR_TRY_ASSIGN(const import_function read, sniff(file));
+    if (read == nullptr) {
         return reader_maker::open(file); // which names what can't be imported
     }
-    result<imported> made = import_as(kind, file);
+    result<imported> made = read(file);
     return made ? reader_maker::open(file, *std::move(made)) : std::move(made).error().in_file(path_text(file.path));
 }
 

@@ -17,6 +17,7 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
@@ -193,14 +194,12 @@ private:
         if (is_utf8(text)) {
             return string(text);
         }
-        constexpr char digits[] = "0123456789abcdef";
         string escaped;
         for (const char each : text) {
-            const auto byte = static_cast<unsigned char>(each);
-            if (byte < 0x80) {
+            if (is_ascii({&each, 1})) {
                 escaped += each;
             } else {
-                escaped += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+                append_hex(escaped += "\\x", static_cast<unsigned char>(each));
             }
         }
         return escaped;
@@ -260,9 +259,7 @@ struct imported {
                     {size, offset, source.size()});
     }
     byte_buffer bytes;
-    if (!fits_address_space(size) || !bytes.allocate(static_cast<size_t>(size))) {
-        return fail(errc::out_of_memory, "no memory for a header of {} bytes", {size});
-    }
+    ZTENSOR_TRY(allocate(bytes, size, "a header"));
     ZTENSOR_TRY(source.read_at(offset, bytes.writable_bytes()));
     return bytes;
 }

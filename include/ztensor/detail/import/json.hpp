@@ -38,18 +38,25 @@ public:
     [[nodiscard]] virtual bool end_object() = 0;
     [[nodiscard]] virtual bool begin_array() = 0;
     [[nodiscard]] virtual bool end_array() = 0;
-    [[nodiscard]] virtual bool unsigned_integer(uint64_t value) = 0;
+    [[nodiscard]] virtual bool unsigned_integer(uint64_t) { return other("a number"); }
     [[nodiscard]] virtual bool text(string_view value) = 0;
     [[nodiscard]] virtual bool boolean(bool) { return other("a truth value"); }
     /// A value of any other kind, such as "a negative number".
     [[nodiscard]] virtual bool other(const char* what) = 0;
-    [[nodiscard]] virtual bool null() = 0;
+    [[nodiscard]] virtual bool null() { return other("null"); }
 
     /// Why it does not want to go on.
-    [[nodiscard]] virtual error why() const = 0;
+    [[nodiscard]] const error& why() const noexcept { return why_; }
 
 protected:
     ~json_listener() = default;
+    ZTENSOR_COLD bool refuse(error why) noexcept {
+        why_ = std::move(why);
+        return false;
+    }
+
+private:
+    error why_{errc::json_malformed, {}};
 };
 
 #if __has_include(<nlohmann/json.hpp>) && !defined(ZTENSOR_WITHOUT_JSON)

@@ -7,6 +7,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/npy_header.hpp>
@@ -14,6 +15,7 @@
 #include <ztensor/detail/import/strided.hpp>
 #include <ztensor/detail/import/zip.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -45,7 +47,8 @@ result<npy_header> read_npy_header(string_view array, uint64_t size, bool may_ha
         return fail(errc::truncated, "the header of the .npy file ends at byte {}, but there are {}",
                     {data_begin, size});
     }
-    ZTENSOR_TRY_ASSIGN(byte_buffer head, allocate_bytes(data_begin, "a header"));
+    byte_buffer head;
+    ZTENSOR_TRY(allocate(head, data_begin, "a header"));
     ZTENSOR_TRY(read(head.writable_bytes()));
     const string_view text = as_text(head.bytes()).substr(static_cast<size_t>(preamble.header_begin));
     ZTENSOR_TRY_ASSIGN(npy_header header, npy_header_parser(text, array).parse());
@@ -126,9 +129,7 @@ ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
 
 /// What the array of an entry is called that has the name of one; else "".
 [[nodiscard]] inline string_view npy_entry_name(const zip_entry& entry) noexcept {
-    constexpr string_view ending = ".npy";
-    const size_t size = entry.name.size() - (std::min)(entry.name.size(), ending.size());
-    return entry.name.substr(size) == ending ? entry.name.substr(0, size) : string_view();
+    return between(entry.name, "", ".npy").value_or(string_view());
 }
 
 /// Whether an entry is an array, by its name or, as NumPy has it, by how it starts.
@@ -212,11 +213,8 @@ inline constexpr zip_kind zip_kinds[] = {
 };
 
 [[nodiscard]] inline bool is_mark(string_view mark, string_view name) noexcept {
-    if (mark.substr(0, 1) != "*") {
-        return name == mark;
-    }
-    mark.remove_prefix(1);
-    return name.size() > mark.size() && name.substr(name.size() - mark.size()) == mark;
+    const string_view end = mark.substr(1);
+    return mark[0] == '*' ? name.size() > end.size() && ends_with(name, end) : name == mark;
 }
 
 /// What the archive is, the first of the kinds that an entry tells; null if none does.
@@ -266,11 +264,9 @@ ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file, const 
         }
         const bool is_array = is_npy_entry(*file.source, each);
         (is_array ? has_array : has_bytes) = true;
-        result<void> entered =
-            is_array ? import_npz_array(file, each, index, *all, covers) : import_npz_bytes(each, index, *all);
-        if (!entered) {
-            return std::move(entered).error().in_object(each.name);
-        }
+        ZTENSOR_TRY(in_object(is_array ? import_npz_array(file, each, index, *all, covers)
+                                       : import_npz_bytes(each, index, *all),
+                              each.name));
     }
     if (has_bytes && !has_array) {
         return unknown_zip(directory);

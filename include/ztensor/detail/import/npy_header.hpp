@@ -109,11 +109,9 @@ template <size_t Count>
 [[nodiscard]] string_view meaning_in(const npy_spellings (&table)[Count], string_view text) noexcept {
     for (const npy_spellings& row : table) {
         for (string_view rest = row.texts; !rest.empty();) {
-            const string_view each = rest.substr(0, rest.find(' '));
-            if (each == text) {
+            if (take_until(rest, ' ') == text) {
                 return row.name;
             }
-            rest.remove_prefix((std::min)(each.size() + 1, rest.size()));
         }
     }
     return {};

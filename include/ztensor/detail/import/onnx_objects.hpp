@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ONNX: tensors as objects, sparse ones among them.
+// What is made of the tensors of an ONNX model: objects with their names, wherever their elements are, or the reason
+// why one is skipped. Knows no graph.
 #ifndef ZTENSOR_DETAIL_IMPORT_ONNX_OBJECTS_HPP
 #define ZTENSOR_DETAIL_IMPORT_ONNX_OBJECTS_HPP
 
@@ -22,11 +23,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-// -- onnx objects
-//
-// What is made of the tensors of an ONNX model: objects with their names, wherever their elements are, or the reason
-// why one is skipped. Knows no graph.
 
 class onnx_objects {
 public:
@@ -100,11 +96,7 @@ private:
     result<void> add_made(const string& name, span<const uint64_t> dimensions, foreign_component data,
                           std::unique_ptr<const made_bytes> made) {
         if (made != nullptr) {
-            result<uint64_t> offset = all_->add(std::move(made), data.length);
-            if (!offset) {
-                return std::move(offset).error().in_object(name);
-            }
-            data.offset = *offset;
+            ZTENSOR_TRY_ASSIGN(data.offset, in_object(all_->add(std::move(made), data.length), name));
         }
         return add_object(name, dimensions, "dense", {&data, 1});
     }

@@ -11,6 +11,7 @@
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -295,10 +296,8 @@ inline result<onnx_tensor> read_onnx_tensor(proto_reader& from, uint64_t tensor_
     made.message = {from.position(), tensor_end - from.position()};
     const auto take = [&](const proto_field& field) -> result<void> {
         switch (field.number) {
-        case 1: {
-            result<void> taken = take_onnx_dimensions(from, field, made.dimensions);
-            return taken ? taken : std::move(taken).error().in_object(made.name);
-        }
+        case 1:
+            return in_object(take_onnx_dimensions(from, field, made.dimensions), made.name);
         case 2:
             made.type = field.value;
             break;
@@ -449,7 +448,8 @@ public:
             return fail(errc::limit_exceeded, "the indices take {} bytes, more than the {} allowed",
                         {length_, max_bytes_});
         }
-        ZTENSOR_TRY_ASSIGN(byte_buffer indices, allocate_bytes(length_, "indices"));
+        byte_buffer indices;
+        ZTENSOR_TRY(allocate(indices, length_, "indices"));
         ZTENSOR_TRY(source_.read_at(offset_, indices.writable_bytes()));
         const size_t rank = dimensions_.size();
         const size_t count = rank == 0 ? 0 : destination.size() / 8 / rank;

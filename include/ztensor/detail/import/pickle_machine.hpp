@@ -12,10 +12,10 @@
 #include <ztensor/detail/import/pickle_rebuild.hpp>
 #include <ztensor/detail/import/pickle_stream.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
-#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <utility>
@@ -297,10 +297,8 @@ private:
         if (!parse_number_line(line, value)) {
             return malformed("a line is no number");
         }
-        uint64_t bits = 0;
-        std::memcpy(&bits, &value, sizeof bits);
         byte content[8];
-        store_big(bits, content, sizeof content);
+        store_big(bits_as<uint64_t>(value), content, sizeof content);
         return push(made_.add_eight(pickle_kind::number, content));
     }
     result<void> push_line_text(string_view line) {

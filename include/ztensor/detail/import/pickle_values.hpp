@@ -8,12 +8,12 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <type_traits>
@@ -355,15 +355,10 @@ public:
     [[nodiscard]] int64_t integer_of(const pickle_value& value) const noexcept {
         uint64_t bits = value.width == 0 ? 0 : load_little(bytes_with(value).data() + value.place, value.width);
         bits = value.is_signed && value.width != 0 ? extend_sign(bits, value.width) : bits;
-        int64_t integer = 0;
-        std::memcpy(&integer, &bits, sizeof integer);
-        return integer;
+        return bits_as<int64_t>(bits);
     }
     [[nodiscard]] double number_of(const pickle_value& value) const noexcept {
-        const uint64_t bits = load_big_64(bytes_with(value).data() + value.place);
-        double number = 0;
-        std::memcpy(&number, &bits, sizeof number);
-        return number;
+        return bits_as<double>(load_big_64(bytes_with(value).data() + value.place));
     }
     /// An integer that is not negative, and what it is.
     [[nodiscard]] bool is_size(const pickle_value& value) const noexcept {

@@ -60,10 +60,6 @@ inline constexpr safetensors_type safetensors_types[] = {
     {"C64", "f32", "complex64", 64},
 };
 
-[[nodiscard]] inline const safetensors_type* find_safetensors_type(string_view name) noexcept {
-    return find_row(safetensors_types, &safetensors_type::name, name);
-}
-
 /// Where a tensor's elements lie behind the header.
 struct safetensors_range {
     uint64_t begin;
@@ -79,7 +75,6 @@ public:
         : data_begin_(data_begin), data_bytes_(data_bytes) {}
 
     [[nodiscard]] foreign_index& index() noexcept { return index_; }
-    [[nodiscard]] error why() const override { return why_; }
 
     /// After the header: every byte belongs to one tensor. Errors: blob_overlap, unclaimed_bytes.
     result<void> check_ranges(bool may_have_holes) {
@@ -197,7 +192,7 @@ public:
         if (at_ != place::tensor || field_ != field::dtype) {
             return refuse_kind("text");
         }
-        type_ = find_safetensors_type(value);
+        type_ = find_row(safetensors_types, &safetensors_type::name, value);
         return type_ != nullptr ||
                refuse_tensor(errc::unknown_dtype, "{} is no dtype of safetensors", {in_quotes(value)});
     }
@@ -275,10 +270,6 @@ private:
             .at(data_begin_ + begin);
     }
 
-    [[nodiscard]] bool refuse(error why) {
-        why_ = std::move(why);
-        return false;
-    }
     ZTENSOR_COLD bool refuse_tensor(errc code, const char* pattern, std::initializer_list<piece> pieces) {
         return refuse(fail(code, pattern, pieces).in_object(name_));
     }
@@ -308,8 +299,6 @@ private:
     uint64_t end_ = 0;
     size_t offset_count_ = 0;
     unsigned seen_ = 0;
-
-    error why_{errc::json_malformed, {}};
 };
 
 ZTENSOR_COLD inline result<imported> finish_safetensors(const foreign_file& file, result<void> valid,

@@ -43,11 +43,9 @@ namespace detail {
         return false;
     }
     while (!name.empty()) {
-        const string_view step = name.substr(0, name.find('/'));
-        if (step == "..") {
+        if (take_until(name, '/') == "..") {
             return false;
         }
-        name.remove_prefix((std::min)(step.size() + 1, name.size()));
     }
     return true;
 }
@@ -64,12 +62,6 @@ namespace detail {
 }
 
 // -- numbered names
-
-/// A number with zeros in front, of so many digits at least.
-[[nodiscard]] inline string padded(uint64_t number, size_t digits) {
-    const string text = std::to_string(number);
-    return string(digits - (std::min)(digits, text.size()), '0') + text;
-}
 
 /// The name of a file that is a part of a model, such as "model-00002-of-00003.safetensors", taken apart.
 struct numbered_name {
@@ -109,45 +101,18 @@ struct numbered_name {
     }
 };
 
-// -- numbers, tables and shapes
+inline constexpr size_t gguf_part_digits = 5;
 
-/// Digits as a number. Nothing for anything else, and for what 64 bits can't hold.
-[[nodiscard]] constexpr optional<uint64_t> parse_decimal(string_view digits) noexcept {
-    constexpr uint64_t most = ~uint64_t{0};
-    uint64_t number = 0;
-    for (const char each : digits) {
-        const auto digit = static_cast<uint64_t>(each - '0');
-        if (each < '0' || each > '9' || number > (most - digit) / 10) {
-            return std::nullopt;
-        }
-        number = number * 10 + digit;
-    }
-    return digits.empty() ? std::nullopt : optional<uint64_t>(number);
+/// The name of one of the GGUF files of a model, NAME-00001-of-00003.gguf; nothing for a name of another form.
+[[nodiscard]] inline optional<numbered_name> parse_gguf_part(string_view file_name) noexcept {
+    const optional<numbered_name> name = numbered_name::parse(file_name);
+    const bool is_of_form = name && !name->before.empty() && name->before.back() == '-' && name->of == "-of-" &&
+                            name->number.size() == gguf_part_digits && name->count.size() == gguf_part_digits &&
+                            name->after.size() == 5 && name->after[0] == '.';
+    return is_of_form ? name : std::nullopt;
 }
 
-/// The row of a table that has that value in a column; null if there is none.
-template <class Row, size_t Count, class Column, class Value>
-[[nodiscard]] const Row* find_row(const Row (&table)[Count], Column Row::*column, const Value& value) noexcept {
-    for (const Row& each : table) {
-        if (each.*column == value) {
-            return &each;
-        }
-    }
-    return nullptr;
-}
-
-/// A name that two records have, if there is one.
-template <class Record>
-[[nodiscard]] optional<string_view> find_same_name(const vector<Record>& all) {
-    vector<string_view> names;
-    names.reserve(all.size());
-    for (const Record& each : all) {
-        names.push_back(each.name);
-    }
-    std::sort(names.begin(), names.end());
-    const auto twin = std::adjacent_find(names.begin(), names.end());
-    return twin != names.end() ? optional<string_view>(*twin) : std::nullopt;
-}
+// -- tables and shapes
 
 /// How many elements of `unit` each a shape has, be they bytes or bits. Nothing if 64 bits can't count them.
 template <class Dimensions>
@@ -288,15 +253,6 @@ private:
 };
 
 // -- handing over
-
-/// Memory for something of that size. Errors: out_of_memory.
-inline result<byte_buffer> allocate_bytes(uint64_t size, const char* what) {
-    byte_buffer bytes;
-    if (!fits_address_space(size) || !bytes.allocate(static_cast<size_t>(size))) {
-        return fail(errc::out_of_memory, "no memory for {} of {} bytes", {what, size});
-    }
-    return bytes;
-}
 
 /// An index may not become larger while it grows than it may be in the end. `what` is what it is of.
 inline result<void> check_index_size(const foreign_index& index, const read_options& options, const char* what) {
@@ -500,7 +456,11 @@ ZTENSOR_COLD inline result<bool> has_hdf5_signature(const byte_source& source) {
     return false;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline error refuse_hdf5(bool is_keras) {
+/// By what read_options::importer() gives. Errors: foreign_file where it gives nothing.
+ZTENSOR_COLD inline result<imported> import_by_option(const foreign_file& file, bool is_keras) {
+    if (const import_function given = importer_access::of(file.options)) {
+        return given(file);
+    }
     constexpr const char* reads = "<ztensor/hdf5.hpp> reads it through libhdf5: by open_hdf5(), or by open_any() with "
                                   "read_options::importer()";
     return fail(errc::foreign_file, "not a zTensor file: it is {}; {}",

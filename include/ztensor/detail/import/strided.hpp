@@ -10,6 +10,7 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -95,7 +96,8 @@ public:
         if (reach > most_bytes - destination.size()) {
             return too_much(reach);
         }
-        ZTENSOR_TRY_ASSIGN(byte_buffer storage, allocate_bytes(reach, "storage"));
+        byte_buffer storage;
+        ZTENSOR_TRY(allocate(storage, reach, "storage"));
         ZTENSOR_TRY(source_.read_at(offset_, storage.writable_bytes()));
         return gather(storage.bytes(), destination), result<void>();
     }

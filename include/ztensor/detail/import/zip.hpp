@@ -11,9 +11,11 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/deflate.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
@@ -46,7 +48,7 @@ public:
     }
     [[nodiscard]] uint64_t u64(size_t at) const noexcept { return load_little(bytes_.data() + at, 8); }
     [[nodiscard]] bool starts_with(string_view magic) const noexcept {
-        return as_text(bytes_).substr(0, magic.size()) == magic;
+        return detail::starts_with(as_text(bytes_), magic);
     }
 
 private:
@@ -384,13 +386,9 @@ private:
 
 /// The archive's checksum as the text of a digest.
 [[nodiscard]] inline string digest_text_of(const zip_entry& entry) {
-    constexpr char digits[] = "0123456789abcdef";
-    string text = "crc32:";
-    for (unsigned shift = 32; shift != 0;) {
-        shift -= 4;
-        text += digits[entry.crc32 >> shift & 15];
-    }
-    return text;
+    byte sum[4];
+    store_big(entry.crc32, sum, sizeof sum);
+    return with_hex("crc32:", sum, "0123456789abcdef");
 }
 
 /// Errors: digest_mismatch.
@@ -431,7 +429,8 @@ ZTENSOR_COLD inline result<byte_buffer> read_content(const byte_source& archive,
         return fail(errc::limit_exceeded, "entry {} of the archive takes {} bytes, more than the {} allowed",
                     {in_quotes(entry.name), entry.size, max_bytes});
     }
-    ZTENSOR_TRY_ASSIGN(byte_buffer content, allocate_bytes(entry.size, "an entry"));
+    byte_buffer content;
+    ZTENSOR_TRY(allocate(content, entry.size, "an entry"));
     ZTENSOR_TRY(read_content(archive, entry, {}, content.writable_bytes()));
     return content;
 }

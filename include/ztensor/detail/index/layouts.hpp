@@ -81,18 +81,22 @@ struct shape_access {
 // What follows from the parameters of quantized weights for the sizes of their parts. For reading and for writing.
 // SPEC.md section 5.4.
 
-/// An attribute that must be there and be a number. Errors: `code`.
+/// An attribute that must be there and be what was asked for. Errors: `code`.
+template <class T>
+result<T> required(result<T> found, errc code = errc::layout_attributes) {
+    return found ? std::move(found) : error(code, found.error().sentence());
+}
+
+/// Of a number. Errors: `code`.
 ZTENSOR_COLD inline result<uint64_t> required_number(const attributes_view& attributes, string_view key,
                                                      errc code = errc::layout_attributes) {
-    result<uint64_t> found = attributes.unsigned_integer(key);
-    return found ? found : error(code, found.error().sentence());
+    return required(attributes.unsigned_integer(key), code);
 }
 
 /// The same of a word. Errors: `code`.
 ZTENSOR_COLD inline result<string> required_word(const attributes_view& attributes, string_view key,
                                                  errc code = errc::layout_attributes) {
-    result<string> found = attributes.text(key);
-    return found ? found : error(code, found.error().sentence());
+    return required(attributes.text(key), code);
 }
 
 /// "N_per_D" with a number without leading zeros and an integer dtype; nothing for any other text.
@@ -103,18 +107,11 @@ ZTENSOR_COLD inline result<string> required_word(const attributes_view& attribut
     if (digits == std::string_view::npos || digits == 0 || digits > max_digits || text[0] == '0') {
         return std::nullopt;
     }
-    packing found{0, dtype::u8};
-    for (const char c : text.substr(0, digits)) {
-        if (c < '0' || c > '9') {
-            return std::nullopt;
-        }
-        found.per_word = found.per_word * 10 + static_cast<uint64_t>(c - '0');
-    }
+    const optional<uint64_t> per_word = parse_decimal(text.substr(0, digits));
     const optional<dtype> word = find_dtype(text.substr(digits + between.size()));
     const bool is_integer = word && (facts(*word).category == dtype_class::signed_integer ||
                                      facts(*word).category == dtype_class::unsigned_integer);
-    found.word = word.value_or(dtype::u8);
-    return is_integer ? optional(found) : std::nullopt;
+    return per_word && is_integer ? optional(packing{*per_word, *word}) : std::nullopt;
 }
 
 /// Errors: quant_bits, quant_group, quant_packing (missing or no text; an unknown text is allowed).
@@ -188,11 +185,8 @@ inline result<void> check_part_count(uint64_t found, uint64_t expected, string_v
 
 /// A required map, all of whose keys are text. Errors: layout_attributes.
 ZTENSOR_COLD inline result<attributes_view> required_map(const attributes_view& attributes, string_view key) {
-    const result<bytes_view> found = attributes.cbor(key);
-    if (!found) {
-        return error(errc::layout_attributes, found.error().sentence());
-    }
-    cbor_cursor cursor(*found);
+    ZTENSOR_TRY_ASSIGN(const bytes_view found, required(attributes.cbor(key)));
+    cbor_cursor cursor(found);
     cbor_sequence pairs;
     cbor_text text;
     for (cursor.enter_map(pairs); cursor.next(pairs);) {
@@ -202,7 +196,7 @@ ZTENSOR_COLD inline result<attributes_view> required_map(const attributes_view& 
     if (cursor.failed()) {
         return fail(errc::layout_attributes, "the attribute {} is no map of names", {in_quotes(key)});
     }
-    return attributes_view(*found);
+    return attributes_view(found);
 }
 
 ZTENSOR_COLD inline result<void> check_axis(uint64_t axis, const shape& dimensions) {
@@ -316,12 +310,8 @@ ZTENSOR_COLD inline result<void> read_zero_point(const attributes_view& attribut
         return {};
     }
     if (form == "implied") {
-        const result<int64_t> value = zero_point.integer("value");
-        if (!value) {
-            return error(errc::layout_attributes, value.error().sentence());
-        }
+        ZTENSOR_TRY_ASSIGN(layout.zero_value, required(zero_point.integer("value")));
         layout.zero = zero_form::implied;
-        layout.zero_value = *value;
         return {};
     }
     if (form != "tensor") {
@@ -379,13 +369,8 @@ ZTENSOR_COLD inline result<quant_group_layout> read_quant_group(const attributes
     constexpr string_view types[] = {"q4_0",  "q4_1",    "q5_0",  "q5_1",   "q8_0",   "q8_1",  "q2_k",    "q3_k",
                                      "q4_k",  "q5_k",    "q6_k",  "q8_k",   "iq1_s",  "iq1_m", "iq2_xxs", "iq2_xs",
                                      "iq2_s", "iq3_xxs", "iq3_s", "iq4_nl", "iq4_xs", "mxfp4"};
-    constexpr string_view family = "gguf.", version = "/1";
-    if (layout.size() <= family.size() + version.size() || layout.substr(0, family.size()) != family ||
-        layout.substr(layout.size() - version.size()) != version) {
-        return false;
-    }
-    const string_view type = layout.substr(family.size(), layout.size() - family.size() - version.size());
-    return place_of(type, types) != std::size(types);
+    const optional<string_view> type = between(layout, "gguf.", "/1");
+    return type && place_of(*type, types) != std::size(types);
 }
 
 struct gguf_layout {

@@ -12,13 +12,13 @@
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/format.hpp>
 
+#include <algorithm>
+
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
 // -- names
-//
-// What may be the name of an object, component or attribute. SPEC.md section 3.5, section 13.4.
 
 /// What is wrong with a name that is known to be UTF-8, as a literal; nullptr if nothing is.
 [[nodiscard]] inline const char* utf8_name_problem(string_view name) noexcept {
@@ -42,13 +42,7 @@ namespace detail {
 
 /// What is wrong with the name of an object, a part or an attribute, as a literal; nullptr if nothing is. It is UTF-8.
 [[nodiscard]] inline const char* name_problem_2(string_view name) noexcept {
-    if (name.empty()) {
-        return "a name is empty";
-    }
-    if (name.size() > max_name_bytes_2) {
-        return "a name is longer than 1,024 bytes";
-    }
-    return name.find('\0') != std::string_view::npos ? "a name holds the character U+0000" : nullptr;
+    return name.size() > max_name_bytes_2 ? "a name is longer than 1,024 bytes" : utf8_name_problem(name);
 }
 
 /// The same of a shard, whose name may become part of a file's.
@@ -63,6 +57,19 @@ namespace detail {
     return name.find_first_not_of(allowed) != std::string_view::npos
                ? "the name of a shard holds something else than letters, digits, dots, hyphens and underscores"
                : nullptr;
+}
+
+/// A name that two records have, if there is one.
+template <class Record>
+[[nodiscard]] optional<string_view> find_same_name(const vector<Record>& all) {
+    vector<string_view> names;
+    names.reserve(all.size());
+    for (const Record& each : all) {
+        names.push_back(each.name);
+    }
+    std::sort(names.begin(), names.end());
+    const auto twin = std::adjacent_find(names.begin(), names.end());
+    return twin != names.end() ? optional<string_view>(*twin) : std::nullopt;
 }
 
 // -- name table
@@ -209,8 +216,6 @@ private:
 };
 
 // -- growing name table
-//
-// A name table that grows: for names whose number is not known beforehand.
 
 /// Knows names that come one by one, at the positions 0, 1, 2, ... A slot holds 32 bits of a name's hash beside the
 /// position + 1: a table that grows looks at no name, and one that is asked looks at hardly any that is another.

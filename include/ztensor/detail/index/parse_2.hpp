@@ -41,16 +41,12 @@ public:
     ZTENSOR_COLD result<void> parse() {
         static constexpr field_key fields[] = {"shards", "objects", "attributes"};
         field_walk walk(fields);
-        static_cast<void>(enter(walk));
-        while (next_field(walk)) {
-            const bool read = walk.field == 0   ? read_shards()
-                              : walk.field == 1 ? read_objects()
-                                                : read_attributes_of(into_.attributes, into_.has_attributes);
-            if (!read) {
-                return fault();
-            }
-        }
-        if (cursor_.failed() || !require(walk, {1}) || !finish()) {
+        const auto read = [&](size_t field) {
+            return field == 0   ? read_shards()
+                   : field == 1 ? read_objects()
+                                : read_attributes_of(into_.attributes, into_.has_attributes);
+        };
+        if (!read_fields(walk, read) || !require(walk, {1}) || !finish()) {
             return fault();
         }
         // The manifest is a blob like others, and those of shards lie behind it.
@@ -88,13 +84,10 @@ private:
         static constexpr field_key fields[] = {"size", "digest"};
         const size_t start = cursor_.position();
         field_walk walk(fields);
-        static_cast<void>(enter(walk));
-        while (next_field(walk)) {
-            if (!(walk.field == 0 ? read_unsigned(shard.size_bytes) : read_digest(shard.digest_text, 0))) {
-                return false;
-            }
-        }
-        if (cursor_.failed() || !require(walk, {0, 1})) {
+        const auto read = [&](size_t field) {
+            return field == 0 ? read_unsigned(shard.size_bytes) : read_digest(shard.digest_text, 0);
+        };
+        if (!read_fields(walk, read) || !require(walk, {0, 1})) {
             return false;
         }
         if (shard.size_bytes < least_file_bytes_2) {
@@ -167,18 +160,17 @@ private:
     bool read_object(object_record& object) {
         static constexpr field_key fields[] = {"parts", "shape", "layout", "attributes"};
         field_walk walk(fields);
-        static_cast<void>(enter(walk));
-        while (next_field(walk)) {
-            const bool read = walk.field == 0   ? read_parts(object)
-                              : walk.field == 1 ? read_shape(object)
-                              : walk.field == 2 ? read_text(object.format_word)
-                                                : read_attributes_of(object.attributes, object.has_attributes);
-            if (!read) {
-                return false;
-            }
+        const auto read = [&](size_t field) {
+            return field == 0   ? read_parts(object)
+                   : field == 1 ? read_shape(object)
+                   : field == 2 ? read_text(object.format_word)
+                                : read_attributes_of(object.attributes, object.has_attributes);
+        };
+        if (!read_fields(walk, read)) {
+            return false;
         }
         object.format = find_layout(into_.text(object.format_word));
-        return !cursor_.failed() && require(walk, {1, 2}) && (object.component_count != 0 || fail_missing("parts"));
+        return require(walk, {1, 2}) && (object.component_count != 0 || fail_missing("parts"));
     }
 
     bool read_parts(object_record& object) {
@@ -220,13 +212,8 @@ private:
         const size_t start = cursor_.position();
         const shard_record* shard = nullptr;
         field_walk walk(fields);
-        static_cast<void>(enter(walk));
-        while (next_field(walk)) {
-            if (!read_field(part, walk.field, number, shard)) {
-                return false;
-            }
-        }
-        if (cursor_.failed() || !require(walk, {0, 2})) {
+        const auto read = [&](size_t field) { return read_field(part, field, number, shard); };
+        if (!read_fields(walk, read) || !require(walk, {0, 2})) {
             return false;
         }
         if (part.encoding_word.is_present() != part.states_uncompressed_length) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // An index to the model: what parsing one of any version takes. What stands in an object of which version is in
-// parse_1.hpp and parse_2.hpp. SPEC.md section 3.
+// parse.hpp and parse_2.hpp. SPEC.md section 3.
 #ifndef ZTENSOR_DETAIL_INDEX_PARSER_HPP
 #define ZTENSOR_DETAIL_INDEX_PARSER_HPP
 
@@ -51,7 +51,7 @@ struct field_key {
     uint64_t kept = 0xff; ///< the bits of the eight bytes that are its own
 };
 
-/// A map of which some fields are known, while it is parsed: enter(), next_field() ..., leave().
+/// A map of which some fields are known, while read_fields() parses it.
 struct field_walk {
     explicit field_walk(span<const field_key> fields, bool has_names = false) noexcept
         : known(fields), keys_are_names(has_names) {}
@@ -63,7 +63,6 @@ struct field_walk {
     uint32_t seen = 0;           ///< a bit for each field so far
     bool has_chunked_key = false;
     cbor_sequence pairs;
-    size_t outer_keys = 0; ///< noted before this map was entered
 };
 
 /// The parser of an index, which scan_reach_bytes of anything follow, and which stays as it is. Like the cursor's, its
@@ -128,11 +127,6 @@ protected:
 
     // -- maps
 
-    bool enter(field_walk& walk) noexcept {
-        walk.outer_keys = keys_.size();
-        return cursor_.enter_map(walk.pairs);
-    }
-
     /// Goes to the value of the next field that is known, passing over others. False at the end of the map, and after a
     /// fault; a key that stands twice is one.
     bool next_field(field_walk& walk) {
@@ -163,8 +157,21 @@ protected:
         }
     }
 
-    /// At the end of the map: no unknown key stands twice, either.
-    bool leave(const field_walk& walk) { return !cursor_.failed() && check_distinct(walk.outer_keys); }
+    /// All of a map: `read(field) -> bool` reads the value of each field that is known. No unknown key stands twice,
+    /// either.
+    template <class Read>
+    bool read_fields(field_walk& walk, const Read& read) {
+        const size_t outer_keys = keys_.size();
+        if (!cursor_.enter_map(walk.pairs)) {
+            return false;
+        }
+        while (next_field(walk)) {
+            if (!read(walk.field)) {
+                return false;
+            }
+        }
+        return !cursor_.failed() && check_distinct(outer_keys);
+    }
 
     /// Each of these fields has been met.
     bool require(const field_walk& walk, std::initializer_list<size_t> fields) noexcept {

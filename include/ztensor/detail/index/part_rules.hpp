@@ -99,10 +99,6 @@ ZTENSOR_NOINLINE inline result<void> check_dense_size(const shape& dimensions, d
     return {};
 }
 
-// -- sparse rules
-//
-// Arrays of indices, and what those of a sparse object must be to each other. SPEC.md section 5.2, section 5.3.
-
 // -- integers
 //
 // Integers of any width as numbers of 64 bits, block by block: what is done with them is compiled once for all of

@@ -20,10 +20,6 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- words
-//
-// What the words in a manifest mean in each version. SPEC.md section 3.2, section 4, section 8.
-
 /// Of a version 1.MINOR or 1.MINOR.anything: 1.3 and later count as 1.2, since minor versions only add. Nothing for
 /// every other text.
 [[nodiscard]] ZTENSOR_COLD inline optional<version> find_version(string_view text) noexcept {

@@ -96,10 +96,8 @@ inline void say_in_2(dtype& storage, optional<string_view>& type) noexcept {
 }
 
 /// "00001" for the first: five digits or more.
-[[nodiscard]] ZTENSOR_COLD inline string shard_name(uint32_t number) {
-    constexpr size_t least_digits = 5;
-    const string digits = std::to_string(number);
-    return string(digits.size() < least_digits ? least_digits - digits.size() : 0, '0') + digits;
+[[nodiscard]] inline string shard_name(uint32_t number) {
+    return padded(number, 5);
 }
 
 /// Calls `add(item)` for all of `count` items, in the order of their keys in version 2, `key_of(item) ->
@@ -140,24 +138,18 @@ ZTENSOR_COLD inline void encode_part_2(cbor_encoder& out, const component_entry&
     out.unsigned_integer(part.offset);
     out.unsigned_integer(part.length);
     if (part.type) {
-        out.text("type");
-        out.text(*part.type);
+        out.pair("type", *part.type);
     }
-    out.text("dtype");
-    out.text(part.dtype);
+    out.pair("dtype", part.dtype);
     if (part.shard != 0) {
-        out.text("shard");
-        out.text(shard_name(part.shard));
+        out.pair("shard", shard_name(part.shard));
     }
     if (part.has_digest()) {
-        out.text("digest");
-        out.text(part.digest());
+        out.pair("digest", part.digest());
     }
     if (has_encoding) {
-        out.text("encoding");
-        out.text(part.encoding);
-        out.text("decoded_length");
-        out.unsigned_integer(*part.uncompressed_length);
+        out.pair("encoding", part.encoding);
+        out.pair("decoded_length", *part.uncompressed_length);
     }
 }
 
@@ -174,8 +166,7 @@ ZTENSOR_COLD inline void encode_object_2(cbor_encoder& out, const object_entry& 
         });
     out.text("shape");
     encode_shape(out, *object.shape);
-    out.text("layout");
-    out.text(object.format);
+    out.pair("layout", object.format);
     if (object.attributes != nullptr) {
         out.text("attributes");
         encode_attributes_2(out, *object.attributes);
@@ -224,27 +215,20 @@ ZTENSOR_NOINLINE inline void encode_component(cbor_encoder& out, format_version 
     const bool has_encoding = component.encoding != name(encoding::raw);
     const bool has_digest = component.has_digest();
     out.begin_map(uint64_t{3} + has_type + has_size + has_encoding + has_digest);
-    out.text("dtype");
-    out.text(dtype_word_of(version, component));
+    out.pair("dtype", dtype_word_of(version, component));
     if (has_type) {
-        out.text("type");
-        out.text(*component.type);
+        out.pair("type", *component.type);
     }
-    out.text("offset");
-    out.unsigned_integer(component.offset);
-    out.text("length");
-    out.unsigned_integer(component.length);
+    out.pair("offset", component.offset);
+    out.pair("length", component.length);
     if (has_size) {
-        out.text("uncompressed_length");
-        out.unsigned_integer(*component.uncompressed_length);
+        out.pair("uncompressed_length", *component.uncompressed_length);
     }
     if (has_encoding) {
-        out.text("encoding");
-        out.text(component.encoding);
+        out.pair("encoding", component.encoding);
     }
     if (has_digest) {
-        out.text("digest");
-        out.text(component.digest());
+        out.pair("digest", component.digest());
     }
 }
 
@@ -263,8 +247,7 @@ ZTENSOR_NOINLINE inline void encode_object_1(cbor_encoder& out, format_version v
     out.begin_map(object.attributes != nullptr ? 4 : 3);
     out.text("shape");
     encode_shape(out, *object.shape);
-    out.text("format");
-    out.text(object.format);
+    out.pair("format", object.format);
     if (object.attributes != nullptr) {
         out.text("attributes");
         encode_attributes(out, *object.attributes);
@@ -285,30 +268,22 @@ ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry
     const optional<dtype> storage = find_dtype(component.dtype);
     const bool is_raw = component.encoding == name(encoding::raw);
     out.begin_indefinite_map();
-    out.text("name");
-    out.text(object.name);
-    out.text("offset");
-    out.unsigned_integer(component.offset);
-    out.text("size");
-    out.unsigned_integer(component.length);
-    out.text("dtype");
-    out.text(dtype_word_of(format_version::v0_1, component));
-    out.text("layout");
-    out.text(object.keeps_word                           ? object.format
-             : object.format == name(format::sparse_csr) ? "sparsecsr"
-             : object.format == name(format::sparse_coo) ? "sparsecoo"
-                                                         : object.format);
+    out.pair("name", object.name);
+    out.pair("offset", component.offset);
+    out.pair("size", component.length);
+    out.pair("dtype", dtype_word_of(format_version::v0_1, component));
+    out.pair("layout", object.keeps_word                           ? object.format
+                       : object.format == name(format::sparse_csr) ? "sparsecsr"
+                       : object.format == name(format::sparse_coo) ? "sparsecoo"
+                                                                   : object.format);
     out.text("shape");
     encode_shape(out, *object.shape);
-    out.text("encoding");
-    out.text(component.encoding);
+    out.pair("encoding", component.encoding);
     if (component.is_big_endian || (is_raw && storage && width_bytes(*storage) > 1)) {
-        out.text("data_endianness");
-        out.text(component.is_big_endian ? "big" : "little");
+        out.pair("data_endianness", component.is_big_endian ? "big" : "little");
     }
     if (component.has_digest()) {
-        out.text("checksum");
-        out.text(component.digest());
+        out.pair("checksum", component.digest());
     }
     if (object.attributes != nullptr) {
         for (const attributes::entry& each : object.attributes->values()) {
@@ -348,14 +323,10 @@ struct root_field {
     [[nodiscard]] string_view key() const noexcept { return as_text(bytes_view(pair).first(key_bytes)); }
 };
 
-/// Whether readers of this version take such a shape although its dimensions, multiplied, overflow: a zero hides it.
-[[nodiscard]] ZTENSOR_COLD inline bool hides_overflow(format_version version, const shape& dimensions) noexcept {
-    return version == format_version::v2 && ends_in_zero(dimensions);
-}
-
-/// A shape whose elements can be counted, as readers of this version do. Errors: shape_overflow.
+/// A shape whose elements can be counted, as readers of this version do: those of version 2 take one of which a zero
+/// hides that the dimensions, multiplied, overflow. Errors: shape_overflow.
 [[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_countable(format_version version, const shape& dimensions) {
-    if (!dimensions.element_count() && !hides_overflow(version, dimensions)) {
+    if (!dimensions.element_count() && !(version == format_version::v2 && ends_in_zero(dimensions))) {
         return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
     }
     return {};
@@ -425,9 +396,7 @@ ZTENSOR_COLD inline result<void> check_digest(format_version version, digest ask
 /// An object that this version has words for. Errors: not_expressible.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_expressible(format_version version, const object_entry& object) {
     for (const component_entry& component : object.components) {
-        if (result<void> valid = check_expressible(version, component); !valid) {
-            return std::move(valid).error().in_component(component.role);
-        }
+        ZTENSOR_TRY(in_component(check_expressible(version, component), component.role));
     }
     if (version == format_version::v2 && !object.is_copy_of_2 && !is_layout_word(object.format)) {
         return not_expressible(version,

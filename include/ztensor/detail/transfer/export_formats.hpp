@@ -142,17 +142,12 @@ inline result<exported_tensor> describe_export(const object_view& object, string
 
 /// Names may come from the caller. Errors: name_invalid, duplicate_key.
 inline result<void> check_names(const vector<exported_tensor>& tensors) {
-    vector<string_view> names;
-    names.reserve(tensors.size());
     for (const exported_tensor& each : tensors) {
         if (const char* const problem = name_problem(each.name)) {
             return fail(errc::name_invalid, problem).in_object(each.name);
         }
-        names.push_back(each.name);
     }
-    std::sort(names.begin(), names.end());
-    const auto twin = std::adjacent_find(names.begin(), names.end());
-    if (twin != names.end()) {
+    if (const optional<string_view> twin = find_same_name(tensors)) {
         return fail(errc::duplicate_key, "two tensors are to have this name").in_object(*twin);
     }
     return {};
