@@ -89,7 +89,6 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
     stored.is_big_endian = component.is_big_endian();
     if (component_access::record_of(component).is_in_planes) {
         stored.check_digest = refuse_planes;
-        stored.path = file.path;
     } else if (component.digest().is_present() && file.options.verify_digests()) {
         stored.check_digest = check_stored;
         stored.file = &file;
