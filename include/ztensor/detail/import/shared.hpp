@@ -416,9 +416,11 @@ private:
         return {};
     }
     opened_source open(string_view location) {
+        if (!file_.path.empty() && !is_path_below(location)) {
+            return fail(errc::name_invalid, "it is no plain path below the file's folder");
+        }
         ZTENSOR_TRY(look_beside());
-        return is_path_below(location) ? files_->open(file_path(location).native(), file_.options)
-                                       : fail(errc::name_invalid, "it is no plain path below the file's folder");
+        return files_->open(file_path(location).native(), file_.options);
     }
 
     const foreign_file& file_;
