@@ -56,6 +56,11 @@ public:
                 run(units_[i]);
             }
         });
+        for (const load_target& each : targets_) {
+            if (each.is_whole()) {
+                drop_behind(*each.file, *each.component);
+            }
+        }
         if (!failure_) {
             return std::move(failure_).error();
         }

@@ -71,6 +71,16 @@ inline result<span<byte>> read_uncounted(const opened_file& file, const componen
     return memory;
 }
 
+/// Where the caller wants that, once all of it was read: what the system has read ahead meanwhile goes, too.
+inline void drop_behind(const opened_file& file, const component_record& component) noexcept {
+    if (!file.options.drops_behind()) {
+        return;
+    }
+    for (const component_record& blob : blobs_of(file, component)) {
+        file.source->evict(blob.offset, blob.length);
+    }
+}
+
 /// All elements.
 inline result<void> read_elements(const opened_file& file, const component_record& component,
                                   const element_request& request, const element_memory& elements) {
@@ -85,6 +95,7 @@ inline result<void> read_elements(const opened_file& file, const component_recor
         ZTENSOR_TRY_ASSIGN(memory, count ? make_room(elements, *count, request.size_bytes) : memory);
         done = decode(file, component, memory);
     }
+    drop_behind(file, component);
     if (done) {
         done = to_host(component, request, memory);
     }
