@@ -7,6 +7,7 @@
 #include "support/child_process.hpp"
 #include "support/temp_dir.hpp"
 
+#include <ztensor/digest.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
@@ -155,6 +156,43 @@ TEST_CASE("bytes that are no index are refused") {
         }
         CHECK(!file_index::from_bytes({sound.begin(), sound.begin() + static_cast<std::ptrdiff_t>(i)}));
     }
+}
+
+TEST_CASE("ranges that are not in order, or not of the file, are refused though the sum over them is right") {
+    const temp_dir directory;
+    write_model(directory / "m.zt");
+    const file_index index = reader::open(directory / "m.zt").value().index().value();
+    const std::vector<std::byte> sound(index.bytes().begin(), index.bytes().end());
+    constexpr std::size_t sum_at = 24, count_at = 32, first_at = 40; // each number takes 8 bytes
+    const struct {
+        std::size_t place;
+        std::uint64_t number;
+    } cases[] = {
+        {count_at, 1},
+        {count_at, ~std::uint64_t{0}},
+        {first_at, index.file_bytes() + 1},
+        {first_at + 8, ~std::uint64_t{0}},
+        {first_at + 16, 0}, // where the second range begins
+    };
+    for (const auto& each : cases) {
+        std::vector<std::byte> forged = sound;
+        ztensor::detail::store_little(each.number, &forged[each.place], 8);
+        const std::string sum =
+            ztensor::digest_text(ztensor::digest::crc32c, ztensor::span<const std::byte>(forged).subspan(count_at));
+        ztensor::detail::store_little(std::stoul(sum.substr(sum.rfind('x') + 1), nullptr, 16), &forged[sum_at], 8);
+        CAPTURE(each.place, each.number);
+        const result<file_index> made = file_index::from_bytes(forged);
+        REQUIRE_FALSE(made);
+        CHECK(made.error().code() == errc::invalid_argument);
+    }
+}
+
+TEST_CASE("an index that was made in memory says nothing of when the file was written") {
+    const temp_dir directory;
+    write_model(directory / "m.zt");
+    const file_index index = reader::from_bytes(bytes_of_file(directory / "m.zt")).value().index().value();
+    CHECK(index.modified_nanoseconds() == 0);
+    CHECK(reader::from_index(directory / "m.zt", index).value().read<float>("a").value() == rising(100));
 }
 
 TEST_CASE("files of other formats are opened by their headers") {

@@ -372,6 +372,22 @@ TEST_CASE("a frame larger than the staging memory is refused, where it must be s
     }
 }
 
+TEST_CASE("a plan hints at what it will read, raw or not, in whole or in part") {
+    const ztensor::reader file = support::reopened(ztensor::write_options(), [](ztensor::writer& out) {
+        const std::vector<float> numbers(40000, 0.5f);
+        out.add("raw", {200, 200}, numbers).value();
+        out.add("zstd", {200, 200}, numbers, ztensor::store().zstd()).value();
+        out.add("planes", {200, 200}, numbers, ztensor::store().planes()).value();
+    });
+    std::vector<float> raw(40000), zstd(40000), planes(40000), rows(200);
+    ztensor::load_plan plan(file);
+    plan.add("raw", raw).add("zstd", zstd).add("planes", planes).add("zstd", ztensor::rows(3, 4), rows);
+    CHECK(plan.prefetch());
+    CHECK(plan.run());
+    CHECK(rows == std::vector<float>(200, 0.5f));
+    CHECK(ztensor::load_plan(file).add("none", raw).prefetch().error().code() == ztensor::errc::object_not_found);
+}
+
 TEST_CASE("read_all gives every dense object in memory of its own") {
     const reader file = support::opened(model());
     const std::vector<ztensor::loaded_tensor> all = ztensor::read_all(file).value();

@@ -186,6 +186,41 @@ TEST_CASE("planes that are wanted only where they pay are raw where they don't")
     }
 }
 
+TEST_CASE("of what takes more than 4 MiB a look tells whether planes pay, and what is odd is tried in all ways") {
+    using namespace planes_written;
+    const bytes weights = support::planes::weights(dtype::bf16, std::size_t{3} << 20);
+    CHECK(is_in_planes(file_with(dtype::bf16, weights, store().planes_if_smaller(0.8))));
+    const reader raw = file_with(dtype::bf16, weights, store().planes_if_smaller(0.5));
+    CHECK_FALSE(is_in_planes(raw));
+    CHECK(stored_bytes(raw) == weights.size());
+    bytes sparse = support::planes::weights(dtype::f32, std::size_t{3} << 20);
+    std::fill_n(sparse.begin() + 2000000, sparse.size() / 9, '\0');
+    const reader planes = file_with(dtype::f32, sparse, store().planes());
+    const reader zstd = file_with(dtype::f32, sparse, store().zstd(1));
+    CHECK(static_cast<double>(stored_bytes(planes)) <= 1.005 * static_cast<double>(stored_bytes(zstd)));
+    CHECK((elements_of(planes) == sparse));
+}
+
+TEST_CASE("a tensor that is stored as a whole in place of planes keeps its attributes") {
+    using namespace planes_written;
+    const bytes noisy = support::as_string(support::noise(200000));
+    attributes note;
+    note.set("note", "kept");
+    const reader file = support::reopened(write_options(), [&](writer& out) {
+        out.add_bytes("large", {100000}, dtype::bf16, support::bytes_of(noisy), store().planes_if_smaller(0.9), note)
+            .value();
+        out.add_bytes("small", {10}, dtype::bf16, support::bytes_of(noisy).first(20), store().planes_if_smaller(0.9),
+                      note)
+            .value();
+    });
+    for (const ztensor::object_view object : file) {
+        CAPTURE(object.name());
+        CHECK_FALSE(object.is_in_planes());
+        CHECK(object["data"].encoding() == ztensor::encoding::raw);
+        CHECK(object.attributes().text("note").value() == "kept");
+    }
+}
+
 TEST_CASE("small tensors, and those of types that have no planes, are dense") {
     using namespace planes_written;
     const reader file = support::reopened(write_options(), [](writer& out) {

@@ -133,6 +133,7 @@ TEST_CASE("a model in many files takes paths and options that say what it needs"
         {"m.zt", bounded(1, format_version::v2).publish(ztensor::publish_mode::in_place), "invalid_argument"},
         {"m", bounded(1), "invalid_argument"},
         {".zt", bounded(1), "invalid_argument"},
+        {"model.zip", bounded(1), "invalid_argument"},
         {"m.zt/", bounded(1), "invalid_argument"},
         {"a:b.zt", bounded(1), "invalid_argument"},
         {"none/m.zt", bounded(1), "io_error"},
@@ -193,6 +194,7 @@ TEST_CASE("a writer of many files goes on after calls that it refuses, and not a
     }
     sharded_writer moved = std::move(out);
     CHECK(outcome(out.finish()) == "writer_closed"); // NOLINT(bugprone-use-after-move)
+    CHECK(out.version() == format_version::v1_2);
     CHECK(outcome(ztensor::copy(model, out)) == "writer_closed");
 }
 
@@ -221,6 +223,28 @@ TEST_CASE("a writer of many files that is dropped, or whose stream is, leaves th
     write(3, true, false);
     check_files(folder, {1, 1, 1});
     CHECK(ztensor::open_any(folder.path()).value().read<std::uint8_t>("t0").value() == tensor_bytes(4, 3));
+}
+
+TEST_CASE("objects of several components, drafted or from another file, count as all that they hold") {
+    using namespace sharded_models;
+    const temp_dir folder;
+    ztensor::writer other = ztensor::writer::create(folder / "other.zt").value();
+    other.add("w", {6}, tensor_bytes(6, 7)).value();
+    other.finish().value();
+    const reader from = reader::open(folder / "other.zt").value();
+    auto out = sharded_writer::create(folder / "m.zt", bounded(9)).value();
+    ztensor::object_draft drafted("mine", {3});
+    drafted.component("a", tensor_bytes{1, 2, 3}).component("b", tensor_bytes{4, 5, 6});
+    out.add_object("drafted", drafted).value();
+    out.add_object("stored", ztensor::object_draft("mine", {6}).component_stored("w", from["w"].data().value()))
+        .value();
+    out.add("last", {3}, tensor_bytes{7, 8, 9}).value();
+    out.finish().value();
+    std::filesystem::remove(folder / "other.zt");
+    check_files(folder, {1, 2});
+    const reader model = ztensor::open_any(folder.path()).value();
+    CHECK(model["drafted"]["b"].read<std::uint8_t>().value() == tensor_bytes{4, 5, 6});
+    CHECK(model["stored"]["w"].read<std::uint8_t>().value() == tensor_bytes(6, 7));
 }
 
 TEST_CASE("what is compressed counts as it is stored") {
