@@ -864,7 +864,8 @@ TEST_CASE("elements of a checkpoint are as wide as PyTorch's dtype says") {
                 pickled_call(pickled_global("torch._utils", "_rebuild_tensor_v3"),
                              {pickled_storage("UntypedStorage", "0", storage_bytes), pickled_number(0),
                               pickled_tuple({3}), pickled_tuple({1}), "\x89", ")", pickled_global("torch", name)});
-            return open_as("x.pt", checkpoint({{"w", tensor}}, {{"x/data/0", bytes(storage_bytes, '\1')}}));
+            return open_as("x.pt", checkpoint({{"w", tensor}},
+                                              {{"x/data/0", bytes(static_cast<std::size_t>(storage_bytes), '\1')}}));
         };
         const auto file = outcome_of(3 * width);
         REQUIRE(outcome(file) == "ok");

@@ -284,9 +284,9 @@ std::pair<int, std::vector<std::byte>> receive(int socket) {
     }
     int descriptor = -1;
     std::copy_n(CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof descriptor, reinterpret_cast<unsigned char*>(&descriptor));
-    std::vector<std::byte> bytes(size);
-    for (std::size_t done = 0; done < size;) {
-        const ::ssize_t got = ::read(socket, bytes.data() + done, size - done);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+    for (std::size_t done = 0; done < bytes.size();) {
+        const ::ssize_t got = ::read(socket, bytes.data() + done, bytes.size() - done);
         if (got <= 0) {
             return {-1, {}};
         }

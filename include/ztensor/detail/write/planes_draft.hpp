@@ -112,7 +112,7 @@ private:
         if (word == before) {
             ++runs;
         } else if (product >> 58 == 0) {
-            place& known = last[product >> 47];
+            place& known = last[static_cast<size_t>(product >> 47)];
             const place found = {static_cast<uint32_t>(product), static_cast<uint32_t>(i)};
             const bool is_near = found.position - known.position <= window_words;
             met += is_near && known.end_of_product == found.end_of_product ? 1 : 0;
