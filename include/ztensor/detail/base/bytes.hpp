@@ -83,8 +83,6 @@ namespace detail {
 #endif
 }
 
-// -- bytes
-
 // -- cast
 //
 // The only place where bytes become something else in place. Every function states what must have been checked.

@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    const progress_function tell_;             ///< none: nobody wants to know
+    const progress_function tell_;             ///< empty if the caller did not ask for it
     const bool* const caller_ = &is_at_work(); ///< stands for the thread
     uint64_t total_bytes_ = 0;
     std::atomic<uint64_t> done_bytes_{0};
