@@ -65,6 +65,14 @@ bytes elements_of(const reader& file) {
     return support::as_string(file["w"].data()->read_little_endian().value());
 }
 
+/// In planes the elements take no more than zstd makes of them, and come back.
+void check_size(dtype type, const bytes& elements) {
+    const reader planes = file_with(type, elements, store().planes());
+    const reader zstd = file_with(type, elements, store().zstd(1));
+    CHECK(static_cast<double>(stored_bytes(planes)) <= 1.005 * static_cast<double>(stored_bytes(zstd)));
+    CHECK((elements_of(planes) == elements));
+}
+
 bool is_in_planes(const reader& file) {
     return file["w"].format().original() == "ztensor-cpp.planes/1";
 }
@@ -87,11 +95,8 @@ TEST_CASE("planes take no more than zstd takes for the same elements") {
     for (const dtype type : support::planes::types) {
         for (const std::size_t count : {std::size_t{50000}, std::size_t{1300000}}) {
             for (const support::planes::content& each : support::planes::contents(type, count)) {
-                const reader planes = file_with(type, each.elements, store().planes());
-                const reader zstd = file_with(type, each.elements, store().zstd(1));
                 CAPTURE(name(type), count, each.name);
-                CHECK(static_cast<double>(stored_bytes(planes)) <= 1.005 * static_cast<double>(stored_bytes(zstd)));
-                CHECK((elements_of(planes) == each.elements));
+                check_size(type, each.elements);
             }
         }
     }
@@ -105,10 +110,7 @@ TEST_CASE("zeros that lie at the same place in each of sixteen slabs are seen be
     for (int i = 0; i < 16; ++i) {
         elements += slab;
     }
-    const reader planes = file_with(dtype::f32, elements, store().planes());
-    const reader zstd = file_with(dtype::f32, elements, store().zstd(1));
-    CHECK(static_cast<double>(stored_bytes(planes)) <= 1.005 * static_cast<double>(stored_bytes(zstd)));
-    CHECK((elements_of(planes) == elements));
+    check_size(dtype::f32, elements);
 }
 
 TEST_CASE("rows that come again are seen however few of them zstd looks back at") {
@@ -120,11 +122,8 @@ TEST_CASE("rows that come again are seen however few of them zstd looks back at"
         while (elements.size() < (std::size_t{9} << 20)) {
             elements += rows.substr(random() % 4 * 2 * row_elements, 2 * row_elements);
         }
-        const reader planes = file_with(dtype::f16, elements, store().planes());
-        const reader zstd = file_with(dtype::f16, elements, store().zstd(1));
         CAPTURE(row_elements);
-        CHECK(static_cast<double>(stored_bytes(planes)) <= 1.005 * static_cast<double>(stored_bytes(zstd)));
-        CHECK((elements_of(planes) == elements));
+        check_size(dtype::f16, elements);
     }
 }
 
@@ -195,10 +194,7 @@ TEST_CASE("of what takes more than 4 MiB a look tells whether planes pay, and wh
     CHECK(stored_bytes(raw) == weights.size());
     bytes sparse = support::planes::weights(dtype::f32, std::size_t{3} << 20);
     std::fill_n(sparse.begin() + 2000000, sparse.size() / 9, '\0');
-    const reader planes = file_with(dtype::f32, sparse, store().planes());
-    const reader zstd = file_with(dtype::f32, sparse, store().zstd(1));
-    CHECK(static_cast<double>(stored_bytes(planes)) <= 1.005 * static_cast<double>(stored_bytes(zstd)));
-    CHECK((elements_of(planes) == sparse));
+    check_size(dtype::f32, sparse);
 }
 
 TEST_CASE("a tensor that is stored as a whole in place of planes keeps its attributes") {
