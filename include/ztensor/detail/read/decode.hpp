@@ -197,9 +197,7 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, uint64_t begin, span<
 /// Announces all that is stored of an object.
 ZTENSOR_COLD inline void announce_object(read_ahead& ahead, const opened_file& file, const object_record& object) {
     for (const component_record& part : file.index.components_of(object)) {
-        for (const component_record& blob : blobs_of(file, part)) {
-            ahead.add(*file.source, blob.offset, blob.length);
-        }
+        ahead.add(*file.source, part.offset, part.length);
     }
 }
 
