@@ -358,7 +358,7 @@ struct load_options {
     /// byte_source::preferences().
     load_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
     /// Called on the thread that runs the plan and on no other: each time that it has brought some bytes to their place
-    /// (with what all threads have done), about ten times a second while it waits for bytes of a source that takes time,
+    /// (with what all threads have done), ten times a second while it waits for bytes of a source that takes time,
     /// and once at the end of a plan that is carried out. Returns false to cancel; at the end its answer makes no
     /// difference. May throw, which ends the plan.
     load_options& progress(progress_function value) noexcept { return progress_ = std::move(value), *this; }

@@ -359,7 +359,7 @@ private:
     }
 
     /// Begins what is due while there is room, and ends what is cancelled or late. `next_event` is when to look again,
-    /// soon while anything is under way: no deadline depends on being woken. False when there is nothing to do any more.
+    /// soon while anything is under way: no deadline depends on being woken. False if there is nothing to do any more.
     bool begin_and_cancel(double& next_event) noexcept {
         const os_lock lock(mutex_);
         const double now = steady_seconds();

@@ -53,8 +53,8 @@ private:
 /// `read(memory) -> result<void>` reads elements: where making them writes them and their bytes may never come, into
 /// memory that takes no pages before that, and then into `elements`, piece by piece, as the former pages go.
 template <class Read>
-result<void> read_as_it_comes(const opened_file& file, const component_record& component, const element_memory& elements,
-                              size_t element_bytes, const Read& read) {
+result<void> read_as_it_comes(const opened_file& file, const component_record& component,
+                              const element_memory& elements, size_t element_bytes, const Read& read) {
     if (elements.reserve == nullptr || is_here(file, component)) {
         return read(elements);
     }
