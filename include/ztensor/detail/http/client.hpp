@@ -308,7 +308,7 @@ private:
         if (multi_ == nullptr) {
             multi_ = ::curl_multi_init();
             if (multi_ == nullptr) {
-                return fail(errc::out_of_memory, "libcurl has no memory for its connections");
+                return fail(errc::io_error, "libcurl has no memory or no descriptors for its connections");
             }
             ::curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(settings_->requests_in_flight));
             // Several connections carry more than one, so that few requests share one even where HTTP/2 lets them.

@@ -426,7 +426,7 @@ private:
     /// The request that makes the object has failed. If S3 may have carried it out all the same, because an answer was
     /// lost on the way, it is looked whether the object is there. Errors: those of the request.
     [[nodiscard]] ZTENSOR_COLD result<void> look_after_failure(const s3_part& part, error why, bytes_view content) {
-        const bool was_refused = part.attempt.failure == http_failure::none && part.attempt.head.status() / 100 == 4;
+        const bool was_refused = part.attempt.failure == http_failure::none && part.attempt.head.status() < 500;
         const bool is_gone = was_refused && error_code_of(reply_) == "NoSuchUpload";
         const bool may_be_there = part.tries != 0 || !was_refused || is_gone;
         if (why.code() == errc::cancelled || why.code() == errc::out_of_memory) {
