@@ -1067,8 +1067,8 @@ void check_little_is_taken(const reader& model, const std::string& name) {
 TEST_CASE("What a server only claims to have takes no memory") {
     const http_options how = quick().stall_timeout(milliseconds(400)).retries(0);
     std::string header = R"({"w":{"dtype":"F32","shape":[30000000],"data_offsets":[0,120000000]}})";
-    header.resize(5000, ' ');
-    const std::string length = {static_cast<char>(5000 & 0xff), static_cast<char>(5000 >> 8), 0, 0, 0, 0, 0, 0};
+    header.resize(4000, ' ');
+    const std::string length = {static_cast<char>(4000 & 0xff), static_cast<char>(4000 >> 8), 0, 0, 0, 0, 0, 0};
     support::write_file(folder() / "claim.safetensors", length + header);
     for (const unsigned threads : {0U, 1U}) {
         const auto model = open_url(site("claim=120000000,stall@rest=0", "claim.safetensors").url(),
@@ -1078,20 +1078,17 @@ TEST_CASE("What a server only claims to have takes no memory") {
 }
 
 TEST_CASE("Memory for compressed tensors is taken when their bytes have come") {
-    const http_options how = quick().stall_timeout(milliseconds(400)).retries(0);
-    for (const bool in_planes : {false, true}) {
-        std::vector<float> zeros(30'000'000);
-        for (std::size_t i = 0; i < 30'000; ++i) {
-            zeros[i] = static_cast<float>(std::to_integer<int>(site::content()[i])) / 3;
-        }
-        auto out = ztensor::writer::create(folder() / "zeros.zt").value();
-        const ztensor::store how_stored = in_planes ? ztensor::store().planes() : ztensor::store().zstd();
-        CHECK(out.add("w", {zeros.size()}, zeros, how_stored).has_value());
-        CHECK(out.finish().has_value());
-        std::vector<float>().swap(zeros);
-        const auto model = open_url(site("stall@rest=0", "zeros.zt").url(), how);
-        check_little_is_taken<float>(model.value(), "w");
+    std::vector<float> zeros(30'000'000); // behind some noise, which is more than opening brings
+    for (std::size_t i = 0; i < 30'000; ++i) {
+        zeros[i] = static_cast<float>(std::to_integer<int>(site::content()[i])) / 3;
     }
+    auto out = ztensor::writer::create(folder() / "zeros.zt").value();
+    CHECK(out.add("w", {zeros.size()}, zeros, ztensor::store().zstd()).has_value());
+    CHECK(out.finish().has_value());
+    std::vector<float>().swap(zeros);
+    const auto model =
+        open_url(site("stall@rest=0", "zeros.zt").url(), quick().stall_timeout(milliseconds(400)).retries(0));
+    check_little_is_taken<float>(model.value(), "w");
 }
 #endif
 
