@@ -42,7 +42,6 @@ GARBAGE = {
     "smtp": b"220 mail.example.com ESMTP\r\n",
     "status": b"HTTP/1.1 xyz Odd\r\n\r\n",
     "version": b"HTTP/7.3 206 Odd\r\n\r\n",
-    "length": b"HTTP/1.1 206 Odd\r\nContent-Length: 99999999999999999999999999\r\n\r\n",
     "line": b"HTTP/1.1 206 Odd\r\nX-Long: " + b"x" * 200000 + b"\r\n\r\n",
 }
 FAULT = re.compile(r"(\w+)(?:@(\w+))?(?:\*(\d+))?(?:=(.*))?")
