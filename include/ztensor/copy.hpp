@@ -39,7 +39,8 @@ struct copy_options {
     copy_options& rename(std::function<std::string(std::string_view)> value) {
         return rename_ = std::move(value), *this;
     }
-    /// Called after every object; false stops the copy with errc::cancelled.
+    /// Called on the thread that copies: after every object, and about ten times a second while it waits for bytes of a
+    /// source or sink that takes time. False stops the copy with errc::cancelled. May throw, which ends the copy.
     copy_options& progress(std::function<bool(const copy_progress&)> value) {
         return progress_ = std::move(value), *this;
     }

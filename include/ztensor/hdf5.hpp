@@ -91,10 +91,10 @@ inline result<reader> open_hdf5(std::shared_ptr<const byte_source> source, const
 /// is not thread-safe (H5is_library_threadsafe), holds it meanwhile, and calls nothing of this library that reads HDF5.
 class hdf5_lock {
 public:
-    hdf5_lock() noexcept : held_(detail::hdf5_mutex()) {}
+    hdf5_lock() noexcept = default;
 
 private:
-    detail::os_lock held_;
+    detail::hdf5_hold held_;
 };
 
 } // namespace ZTENSOR_MODE

@@ -50,6 +50,10 @@ public:
     /// failed. The memory is no longer the source's afterwards.
     virtual void complete(const read_request& request, result<void> outcome) = 0;
 
+    /// True once nobody wants the ranges that are under way any more. A source that waits asks now and then, ends them,
+    /// and completes them with any error.
+    [[nodiscard]] virtual bool is_cancelled() const noexcept { return false; }
+
 protected:
     read_requests() = default;
     ~read_requests() = default;

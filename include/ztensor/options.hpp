@@ -357,9 +357,10 @@ struct load_options {
     /// Threads that only wait for a byte source whose requests take time are not counted: how many there are says
     /// byte_source::preferences().
     load_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
-    /// Called on the thread that runs the plan and on no other, each time that it has brought some bytes to their place
-    /// (with what all threads have done), and once at the end of a plan that is carried out. Returns false to cancel;
-    /// at the end its answer makes no difference. May throw, which ends the plan.
+    /// Called on the thread that runs the plan and on no other: each time that it has brought some bytes to their place
+    /// (with what all threads have done), ten times a second while it waits for bytes of a source that takes time,
+    /// and once at the end of a plan that is carried out. Returns false to cancel; at the end its answer makes no
+    /// difference. May throw, which ends the plan.
     load_options& progress(progress_function value) noexcept { return progress_ = std::move(value), *this; }
     /// Bytes that all threads together hold besides the destinations: small tensors that are read at once, blocks that
     /// are converted, and compressed frames, one or two for each thread. Unless set, as many as that takes. A frame

@@ -200,8 +200,10 @@ public:
     ///
     /// Errors of write() and finish(): io_error, file_not_found (no such bucket), limit_exceeded (more than 10,000
     /// parts), out_of_memory, what the callback returns; with create_only(), io_error with std::errc::file_exists, and
-    /// busy if another writer makes the object at the same moment. If the answer to the last request is lost with the
-    /// connection each time, the object may be there although finish() fails.
+    /// busy if another writer makes the object at the same moment; cancelled if the progress function of a copy
+    /// ends it. Where the answer to the last request is lost, the object is looked at: finish() succeeds if it has the
+    /// size and the ETag of what was written. It may be there although finish() fails if it can't be looked at, or if
+    /// its ETag is no MD5, as of buckets that are encrypted with keys of KMS.
     static result<std::unique_ptr<byte_sink>> open(std::string_view uri, const s3_options& where = {},
                                                    const s3_write_options& what = {}, const http_options& how = {}) {
         return detail::guard_memory([&]() -> result<std::unique_ptr<byte_sink>> {

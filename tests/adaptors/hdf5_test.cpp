@@ -3,6 +3,7 @@
 // HDF5 files through libhdf5: those of tests/corpus/hdf5, which hdf5_corpus.py wrote by h5py, and odd ones made here.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/child_process.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
@@ -25,6 +26,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -434,3 +436,33 @@ TEST_CASE("an error of the source is the error of what reads it") {
     source->failure = errc::file_changed;
     CHECK(refusal(file.read<float>("gzip")) == errc::file_changed);
 }
+
+#if !defined(_WIN32)
+TEST_CASE("a process that was forked off while others read HDF5 reads it, or hears an error at once") {
+    if (!support::forks_beside_allocating_threads()) {
+        return;
+    }
+    std::optional<reader> file = open_hdf5(corpus() / "storage.h5").value();
+    std::atomic<bool> is_over{false};
+    std::thread other([&] {
+        while (!is_over) {
+            static_cast<void>(file->read<float>("gzip"));
+        }
+    });
+    int wrong = 0;
+    for (int i = 0; i < 60; ++i) {
+        wrong += support::exit_code_of([&] {
+                     ::alarm(5); // ends what hangs
+                     const auto read = file->read<float>("gzip");
+                     const bool is_right = read || read.error().code() == errc::io_error;
+                     const auto again = open_hdf5(corpus() / "storage.h5");
+                     const bool is_right_again = again || again.error().code() == errc::io_error;
+                     file.reset();
+                     return is_right && is_right_again ? 7 : 1;
+                 }) != 7;
+    }
+    is_over = true;
+    other.join();
+    CHECK(wrong == 0);
+}
+#endif

@@ -35,6 +35,15 @@ import threading
 import time
 import urllib.parse
 
+# What servers say that are none of HTTP, or break its rules.
+GARBAGE = {
+    "": b"this is no HTTP\r\n\r\n",
+    "ssh": b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
+    "smtp": b"220 mail.example.com ESMTP\r\n",
+    "status": b"HTTP/1.1 xyz Odd\r\n\r\n",
+    "version": b"HTTP/7.3 206 Odd\r\n\r\n",
+    "line": b"HTTP/1.1 206 Odd\r\nX-Long: " + b"x" * 200000 + b"\r\n\r\n",
+}
 FAULT = re.compile(r"(\w+)(?:@(\w+))?(?:\*(\d+))?(?:=(.*))?")
 
 
@@ -143,7 +152,7 @@ class Server:
         if fault("reset") == "":  # before the answer
             raise Reset
         if "garbage" in faults:
-            connection.sendall(b"this is no HTTP\r\n\r\n")
+            connection.sendall(GARBAGE[fault("garbage")])
             return False
         if "redirect" in faults:
             to = self.location(fault("redirect"), scheme, headers, plan, identity, file)
@@ -164,7 +173,8 @@ class Server:
         if "if-match" in headers and headers["if-match"] != tag:
             return simple("412")
 
-        total = len(content)
+        content_end = len(content)
+        total = content_end + int(fault("claim", 0))  # of zeros that follow
         span = re.fullmatch(r"bytes=(\d*)-(\d*)", headers.get("range", ""))
         if not span or "whole" in faults:
             return simple("200", body=content)
@@ -173,7 +183,7 @@ class Server:
         end = total if first == "" or last == "" else min(int(last) + 1, total)
         if begin >= end:
             return simple("416", f"Content-Range: bytes */{total}")
-        body = content[begin:end]
+        body = content[begin:end] + bytes(end - max(begin, content_end) if end > content_end else 0)
         said = (begin + int(fault("begin", 0)), end - 1 + int(fault("end", 0)), total + int(fault("total", 0)))
         fields = [f"Content-Range: {fault('range', 'bytes %d-%d/%d' % said)}"] if "norange" not in faults else []
         fields += [f"ETag: {tag}"] if tag else []
@@ -203,6 +213,10 @@ class Server:
                 if name == "reset":
                     raise Reset
                 return False
+        if "trickle" in faults:  # so many seconds for each byte
+            for at in range(len(body)):
+                connection.sendall(body[at:at + 1])
+                time.sleep(float(fault("trickle")))
         connection.sendall(body)
         return True
 

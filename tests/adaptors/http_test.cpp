@@ -7,6 +7,7 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
+#include <ztensor/copy.hpp>
 #include <ztensor/http.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/load_plan.hpp>
@@ -20,13 +21,21 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#if !defined(_WIN32)
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -166,6 +175,20 @@ std::size_t running_threads() {
 
 void serve(const std::string& name, const std::filesystem::path& from) {
     std::filesystem::copy_file(from, folder() / name, std::filesystem::copy_options::overwrite_existing);
+}
+
+/// A file with one tensor, "w", of the content of the sites, with a digest.
+site serve_noise(const std::string& name) {
+    const support::temp_dir local;
+    auto out = ztensor::writer::create(local / name).value();
+    std::vector<std::uint8_t> numbers;
+    for (const std::byte each : site::content()) {
+        numbers.push_back(std::to_integer<std::uint8_t>(each));
+    }
+    REQUIRE(out.add("w", {numbers.size()}, numbers, ztensor::store().digest(ztensor::digest::sha256)));
+    REQUIRE(out.finish());
+    serve(name, local / name);
+    return site("-", name);
 }
 
 } // namespace
@@ -584,11 +607,18 @@ TEST_CASE("What stays wrong is the error that says what it is") {
         {"cut@rest=0", errc::io_error, "ended early"},
         {"reset", errc::io_error, "reset or ended early"},
         {"shorter@rest=0", errc::io_error, "fewer bytes"},
-        {"garbage", errc::io_error, "libcurl"},
+        {"garbage", errc::io_error, "no well-formed response of HTTP"},
+        {"garbage=ssh", errc::io_error, "no well-formed response of HTTP"},
+        {"garbage@rest=smtp", errc::io_error, "no well-formed response of HTTP"},
+        {"garbage=status", errc::io_error, "no well-formed response of HTTP"},
+        {"garbage@rest=version", errc::io_error, "no well-formed response of HTTP"},
+        {"garbage=line", errc::io_error, "header of the server's response is too large"},
+        {"garbage@rest=line", errc::io_error, "header of the server's response is too large"},
         {"longer@rest", errc::io_error, "more bytes than the range"},
         {"endless", errc::io_error, "more bytes than the range"},
         {"headers", errc::io_error, "header of the server's response is too large"},
         {"padding@rest=70000", errc::io_error, "header of the server's response is too large"},
+        {"padding@rest=200000", errc::io_error, "header of the server's response is too large"},
         {"redirect=loop", errc::io_error, "more often"},
         {"redirect=ftp", errc::io_error, "something else than a URL of http"},
         {"redirect=odd", errc::io_error, "something else than a URL of http"},
@@ -832,6 +862,232 @@ TEST_CASE("In a process that was forked off, reading fails, and the parent goes 
               return is_refused && knows_ends ? 7 : 1;
           }) == 7);
     CHECK(read_all(**source).value() == site::content());
+}
+
+TEST_CASE("A process that was forked off while others read hears an error at once") {
+    if (!support::forks_beside_allocating_threads()) {
+        return;
+    }
+    std::optional<reader> model = open_url(serve_noise("noise.zt").url(), quick()).value();
+    std::atomic<bool> is_over{false};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 2; ++i) {
+        readers.emplace_back([&] {
+            while (!is_over) {
+                static_cast<void>(model->read<std::uint8_t>("w"));
+            }
+        });
+    }
+    int wrong = 0;
+    for (int i = 0; i < 60; ++i) {
+        wrong += support::exit_code_of([&] {
+                     ::alarm(5); // ends what hangs
+                     const auto read = model->read<std::uint8_t>("w");
+                     const bool is_refused = !read && read.error().code() == errc::io_error;
+                     model.reset(); // closes nothing of the parent's
+                     return is_refused ? 7 : 1;
+                 }) != 7;
+    }
+    is_over = true;
+    for (std::thread& each : readers) {
+        each.join();
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("Without descriptors every call ends in time") {
+    if (!support::forks_beside_allocating_threads()) { // the child starts threads
+        return;
+    }
+    const std::string url = site().url();
+    const http_options how = quick().deadline(seconds(2)).connect_timeout(seconds(1)).retries(1);
+    const auto use_up = [] {
+        const ::rlimit few = {64, 64};
+        ::setrlimit(RLIMIT_NOFILE, &few);
+        while (::open("/dev/null", O_RDONLY) >= 0) {
+        }
+        ::alarm(20); // ends what hangs
+    };
+    CHECK(support::exit_code_of([&] {
+              use_up();
+              const auto start = std::chrono::steady_clock::now();
+              const auto refused = http_source::open(url, how);
+              return !refused && refused.error().code() == errc::io_error && seconds_since(start) < 5 ? 7 : 1;
+          }) == 7);
+    CHECK(support::exit_code_of([&] {
+              const auto source = http_source::open(url, how).value();
+              use_up();
+              const auto start = std::chrono::steady_clock::now();
+              const auto read = read_all(*source);
+              return (read || read.error().code() == errc::io_error) && seconds_since(start) < 5 ? 7 : 1;
+          }) == 7);
+}
+#endif
+
+// ---- a caller that does not want to wait
+
+TEST_CASE("A call is cancelled while a server is silent") {
+    const auto local = serve_noise("noise.zt");
+    for (const char* const plan : {"delay@rest=30", "stall@rest=0", "stall@rest=40000", "trickle@rest=0.05"}) {
+        CAPTURE(plan);
+        const reader model =
+            open_url(site(plan, "noise.zt").url(), quick().stall_timeout(seconds(60)).deadline(seconds(60))).value();
+        const support::temp_dir place;
+        std::chrono::steady_clock::time_point start;
+        std::atomic<int> others{0};
+        const std::thread::id here = std::this_thread::get_id();
+        const auto goes_on = [&](const auto& /*now*/) {
+            others += std::this_thread::get_id() != here;
+            return seconds_since(start) < 0.3;
+        };
+        const auto is_cancelled = [&](const auto& call) {
+            start = std::chrono::steady_clock::now();
+            const auto code = refusal(call());
+            return code == errc::cancelled && seconds_since(start) < 2.3;
+        };
+        byte_vector bytes(site::content().size());
+        ztensor::load_plan wanted(model);
+        wanted.add("w", bytes);
+        const auto watched = ztensor::load_options().progress(goes_on);
+        CHECK(is_cancelled([&] { return wanted.run(watched); }));
+        CHECK(is_cancelled([&] { return wanted.run(ztensor::load_options(watched).threads(1)); }));
+        CHECK(is_cancelled([&] { return ztensor::read_all(model, watched); }));
+        CHECK(is_cancelled([&] { return model.verify(0, goes_on); }));
+        CHECK(is_cancelled([&] { return model.verify(1, goes_on); }));
+        CHECK(is_cancelled([&] {
+            auto out = ztensor::writer::create(place / "copy.zt").value();
+            return ztensor::copy(model, out, ztensor::copy_options().progress(goes_on));
+        }));
+        CHECK(is_cancelled([&] {
+            return ztensor::export_safetensors(model, place / "m.safetensors",
+                                               ztensor::export_options().progress(goes_on));
+        }));
+        CHECK(others == 0);
+    }
+}
+
+TEST_CASE("What a progress function throws while a server is silent ends the call") {
+    const auto local = serve_noise("noise.zt");
+    const reader model =
+        open_url(site("delay@rest=30", "noise.zt").url(), quick().stall_timeout(seconds(60)).deadline(seconds(60)))
+            .value();
+    const auto throwing = [](const auto& /*now*/) -> bool { throw std::runtime_error("enough"); };
+    const support::temp_dir place;
+    byte_vector bytes(site::content().size());
+    ztensor::load_plan wanted(model);
+    wanted.add("w", bytes);
+    auto out = ztensor::writer::create(place / "copy.zt").value();
+    const auto start = std::chrono::steady_clock::now();
+    CHECK_THROWS_AS(wanted.run(ztensor::load_options().progress(throwing)), std::runtime_error);
+    CHECK_THROWS_AS(model.verify(0, throwing), std::runtime_error);
+    CHECK_THROWS_AS(ztensor::copy(model, out, ztensor::copy_options().progress(throwing)), std::runtime_error);
+    CHECK(seconds_since(start) < 6);
+}
+
+TEST_CASE("A call that is cancelled leaves the reads of other threads whole") {
+    const auto local = serve_noise("noise.zt");
+    const reader model = open_url(site("delay@rest=0.6", "noise.zt").url(), quick()).value();
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> others;
+    for (int i = 0; i < 3; ++i) {
+        others.emplace_back([&] {
+            const auto read = model.read<std::uint8_t>("w");
+            wrong += !read || !std::equal(read->begin(), read->end(), site::content().begin(), site::content().end(),
+                                          [](std::uint8_t a, std::byte b) { return static_cast<std::byte>(a) == b; });
+        });
+    }
+    for (int i = 0; i < 3; ++i) {
+        CHECK(refusal(model.verify(0, [](const auto& /*now*/) { return false; })) == errc::cancelled);
+    }
+    for (std::thread& each : others) {
+        each.join();
+    }
+    CHECK(wrong == 0);
+}
+
+// ---- memory
+
+#if defined(__linux__)
+namespace {
+
+/// How much more memory the process takes at most, from here on.
+class peak_memory {
+public:
+    peak_memory() {
+        std::ofstream("/proc/self/clear_refs") << "5"; // VmHWM begins anew
+        begin_ = kib_of("VmRSS:");
+    }
+    [[nodiscard]] long grown_mib() const { return (kib_of("VmHWM:") - begin_) / 1024; }
+
+private:
+    static long kib_of(const std::string& wanted) {
+        std::ifstream status("/proc/self/status");
+        for (std::string word; status >> word;) {
+            if (word == wanted) {
+                long kib = 0;
+                status >> kib;
+                return kib;
+            }
+        }
+        return 0;
+    }
+    long begin_;
+};
+
+/// Each way to read all of the tensor, or most of it, fails and takes little memory.
+template <class T>
+void check_little_is_taken(const reader& model, const std::string& name) {
+    const auto takes_little = [](const auto& call) {
+        const peak_memory taken;
+        const auto code = refusal(call());
+        const long grown = taken.grown_mib();
+        CAPTURE(grown);
+        CHECK(grown < 60);
+        CHECK(code == errc::io_error);
+    };
+    const ztensor::object_view tensor = model[name];
+    takes_little([&] { return model.read<T>(name); });
+    takes_little([&] { return model.load<T>(name); });
+    takes_little([&] { return model.acquire<T>(name); });
+    takes_little([&] { return model.template read_as<double>(name); });
+    takes_little([&] { return tensor.rows(100, 25'000'000).template read<T>(); });
+    takes_little([&] { return tensor.rows(100, 25'000'000).template read_as<double>(); });
+    takes_little([&] { return tensor.data().value().template read<std::byte>(); });
+    takes_little([&] { return ztensor::read_all(model); });
+    takes_little([&]() -> ztensor::result<void> {
+        const support::temp_dir place;
+        auto out = ztensor::writer::create(place / "copy.zt").value();
+        return ztensor::copy(model, out);
+    });
+}
+
+} // namespace
+
+TEST_CASE("What a server only claims to have takes no memory") {
+    const http_options how = quick().stall_timeout(milliseconds(400)).retries(0);
+    std::string header = R"({"w":{"dtype":"F32","shape":[30000000],"data_offsets":[0,120000000]}})";
+    header.resize(4000, ' ');
+    const std::string length = {static_cast<char>(4000 & 0xff), static_cast<char>(4000 >> 8), 0, 0, 0, 0, 0, 0};
+    support::write_file(folder() / "claim.safetensors", length + header);
+    for (const unsigned threads : {0U, 1U}) {
+        const auto model = open_url(site("claim=120000000,stall@rest=0", "claim.safetensors").url(),
+                                    ztensor::read_options().threads(threads), how);
+        check_little_is_taken<float>(model.value(), "w");
+    }
+}
+
+TEST_CASE("Memory for compressed tensors is taken when their bytes have come") {
+    std::vector<float> zeros(30'000'000); // behind some noise, which is more than opening brings
+    for (std::size_t i = 0; i < 30'000; ++i) {
+        zeros[i] = static_cast<float>(std::to_integer<int>(site::content()[i])) / 3;
+    }
+    auto out = ztensor::writer::create(folder() / "zeros.zt").value();
+    CHECK(out.add("w", {zeros.size()}, zeros, ztensor::store().zstd()).has_value());
+    CHECK(out.finish().has_value());
+    std::vector<float>().swap(zeros);
+    const auto model =
+        open_url(site("stall@rest=0", "zeros.zt").url(), quick().stall_timeout(milliseconds(400)).retries(0));
+    check_little_is_taken<float>(model.value(), "w");
 }
 #endif
 

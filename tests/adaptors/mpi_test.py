@@ -78,7 +78,7 @@ class Mpi:
     """One MPI library: how it compiles and starts programs."""
 
     def __init__(self, name, folder):
-        self.name, self.folder = name, folder
+        self.name, self.folder, self.says = name, folder, folder / "says"
         self.wrapper, self.starter = (shutil.which(f"{program}.{name}") for program in ("mpicxx", "mpirun"))
 
     def is_here(self):
@@ -98,16 +98,19 @@ class Mpi:
                            check=True)
 
     def run(self, ranks, *words, folder=None, hosts=None, **more):
-        """Status and output of all ranks. A run that takes longer than the deadline has hung."""
+        """Status and stdout of all ranks. A run that takes longer than the deadline has hung. What a rank says for a test goes to
+        a file of its own, `says`/RANK, and what is printed to stderr to another: lines of several processes may run into each
+        other."""
+        fresh(self.says)
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                           OMPI_MCA_mpi_yield_when_idle="1", MPIR_CVAR_POLLS_BEFORE_YIELD="1",
+                           OMPI_MCA_mpi_yield_when_idle="1", ZTENSOR_TEST_SAYS=str(self.says.resolve()), MPIR_CVAR_POLLS_BEFORE_YIELD="1",
                            **({} if hosts else {"HYDRA_LAUNCHER": "fork"}), **more)
         program = words[0] if words[0] in (*SOURCES, "guide") else "mpi_ranks"
         words = [str(self.folder / program), *(str(word) for word in words if word != program)]
         oversubscribed = ["--oversubscribe"] if self.name == "openmpi" else []
         command = hosts.started(self, ranks, words) if hosts else [self.starter, *oversubscribed, "-np", str(ranks), *words]
-        with subprocess.Popen(command,
-                              env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        with open(self.folder / "stderr", "wb") as errors, \
+             subprocess.Popen(command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=errors,
                               universal_newlines=True, start_new_session=True) as started:
             try:
                 output, _ = started.communicate(timeout=DEADLINE_SECONDS)
@@ -118,24 +121,21 @@ class Mpi:
 
     def succeed(self, ranks, *words, **how):
         status, output = self.run(ranks, *words, **how)
-        assert status == 0, f"{words} by {ranks} ranks: status {status}\n{output}"
+        errors = (self.folder / "stderr").read_text(encoding="utf-8", errors="replace")
+        assert status == 0, f"{words} by {ranks} ranks: status {status}\n{output}{errors}"
         return output
 
-
-def errors_of(output, ranks):
-    """What each rank said, in its order; all ranks said as much."""
-    said = {rank: [] for rank in range(ranks)}
-    for rank, text in re.findall(r"^rank (\d+) says (.*)$", output, re.MULTILINE):
-        said[int(rank)].append(text)
-    assert all(said.values()), output
-    return said
+    def said(self, rank):
+        """The lines that the rank said in the last run."""
+        file = self.says / str(rank)
+        return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
-def assert_same(output, ranks, *patterns):
-    """All ranks said the same errors, and they are these."""
-    said = errors_of(output, ranks)
-    assert all(texts == said[0] for texts in said.values()), output
-    assert len(said[0]) == len(patterns), output
+def assert_same(mpi, ranks, *patterns):
+    """All ranks said the same errors in the last run, and they are these."""
+    said = [mpi.said(rank) for rank in range(ranks)]
+    assert all(texts == said[0] for texts in said), said
+    assert len(said[0]) == len(patterns), said
     for text, pattern in zip(said[0], patterns):
         assert re.search(pattern, text), f"{text!r} is not {pattern!r}"
 
@@ -168,8 +168,8 @@ def test_law(mpi):
 def test_frames(mpi):
     """Large zstd tensors are decoded by all ranks; damage is the same error on all of them."""
     for ranks in SIZES:
-        output = mpi.succeed(ranks, "frames", fresh(mpi.folder / "frames"))
-        assert_same(output, ranks, r"^digest_mismatch: .*checked", r"^digest_mismatch: .*raw", r"^decode_failed: .*plain")
+        mpi.succeed(ranks, "frames", fresh(mpi.folder / "frames"))
+        assert_same(mpi, ranks, r"^digest_mismatch: .*checked", r"^digest_mismatch: .*raw", r"^decode_failed: .*plain")
 
 
 def test_planes(mpi):
@@ -179,8 +179,8 @@ def test_planes(mpi):
 
 def test_refused(mpi):
     for ranks in (1, 4):
-        output = mpi.succeed(ranks, "refuse", fresh(mpi.folder / "refuse"))
-        assert_same(output, ranks, rf"^object_not_found: .*rank {ranks - 1}: .*absent")
+        mpi.succeed(ranks, "refuse", fresh(mpi.folder / "refuse"))
+        assert_same(mpi, ranks, rf"^object_not_found: .*rank {ranks - 1}: .*absent")
 
 
 def test_other_files(mpi):
@@ -191,22 +191,27 @@ def test_other_files(mpi):
         folder = folder_for_each(mpi.folder / "own", ranks, model)
         file = folder / str(ranks - 1) / "model.zt"
         file.unlink()
-        assert_same(mpi.succeed(ranks, "open_own", folder), ranks, rf"^file_not_found: .*on rank {ranks - 1}")
+        mpi.succeed(ranks, "open_own", folder)
+        assert_same(mpi, ranks, rf"^file_not_found: .*on rank {ranks - 1}")
         file.write_bytes(model.read_bytes()[:-100])
-        assert_same(mpi.succeed(ranks, "open_own", folder), ranks, rf"^file_changed: .*on rank {ranks - 1}: .* bytes")
+        mpi.succeed(ranks, "open_own", folder)
+        assert_same(mpi, ranks, rf"^file_changed: .*on rank {ranks - 1}: .* bytes")
         file.write_bytes(model.read_bytes())
         os.utime(file, (1, 1))
-        assert_same(mpi.succeed(ranks, "open_own", folder), ranks, rf"^file_changed: .*on rank {ranks - 1}: .*modified")
+        mpi.succeed(ranks, "open_own", folder)
+        assert_same(mpi, ranks, rf"^file_changed: .*on rank {ranks - 1}: .*modified")
         first = folder / "0" / "model.zt"
         first.write_bytes(first.read_bytes()[:-3])
-        assert_same(mpi.succeed(ranks, "open_own", folder), ranks, r"^truncated: .*on rank 0")
+        mpi.succeed(ranks, "open_own", folder)
+        assert_same(mpi, ranks, r"^truncated: .*on rank 0")
 
 
 def test_cut_while_loading(mpi):
     mpi.succeed(1, "write", fresh(mpi.folder / "model"))
     for ranks in (2, 4):
         folder = folder_for_each(mpi.folder / "cut", ranks, mpi.folder / "model" / "v1.zt")
-        assert_same(mpi.succeed(ranks, "load_cut", folder), ranks,
+        mpi.succeed(ranks, "load_cut", folder)
+        assert_same(mpi, ranks,
                     *[rf"^file_changed: .*on rank {ranks - 1}: the file has become shorter"] * 3)
 
 
@@ -241,12 +246,14 @@ def test_examples(mpi):
 def test_two_hosts(mpi):
     """Each host has one copy of what its ranks share, and what is loaded and saved by the ranks of both is right."""
     if mpi.name == "mpich":  # which can take every other rank for one of another host
-        assert "hosts: 2" in mpi.succeed(4, "share", fresh(mpi.folder / "hosts"), MPIR_CVAR_ODD_EVEN_CLIQUES="1")
+        mpi.succeed(4, "share", fresh(mpi.folder / "hosts"), MPIR_CVAR_ODD_EVEN_CLIQUES="1")
+        assert mpi.said(0) == ["hosts: 2"], mpi.said(0)
     with TwoHosts(mpi.folder) as hosts:
         if hosts is None:
             print("no network namespaces, which need root's rights: no two hosts", flush=True)
             return
-        assert "hosts: 2" in mpi.succeed(4, "share", fresh(mpi.folder / "hosts"), hosts=hosts)
+        mpi.succeed(4, "share", fresh(mpi.folder / "hosts"), hosts=hosts)
+        assert mpi.said(0) == ["hosts: 2"], mpi.said(0)
         for command in ("load", "frames", "save", "save_cube"):
             mpi.succeed(4, command, fresh(mpi.folder / "hosts"), hosts=hosts)
 
@@ -268,8 +275,8 @@ def test_saving_refused(mpi):
                     r"^blob_overlap: .*2 of 2 tensors.*ranks 0 and 1.*no rank put 4"]
         if ranks == 1:
             expected = [expected[0], r"^size_mismatch: .*no rank put 4"]
-        output = mpi.succeed(ranks, "refuse_saving", fresh(mpi.folder / "refuse"))
-        assert_same(output, ranks, *expected)
+        mpi.succeed(ranks, "refuse_saving", fresh(mpi.folder / "refuse"))
+        assert_same(mpi, ranks, *expected)
 
 
 def test_old_file_survives(mpi):
@@ -279,8 +286,8 @@ def test_old_file_survives(mpi):
         mpi.succeed(1, "save_rows", folder)
         old = (folder / "saved.zt").read_bytes()
         for way in ("save_full_alone", "save_full_together"):
-            output = mpi.succeed(ranks, way, folder)
-            assert_same(output, ranks, rf"^io_error: .*on rank {ranks - 1}: can't write the file.*: File too large")
+            mpi.succeed(ranks, way, folder)
+            assert_same(mpi, ranks, rf"^io_error: .*on rank {ranks - 1}: can't write the file.*: File too large")
         assert [each.name for each in folder.iterdir()] == ["saved.zt"], list(folder.iterdir())
         assert (folder / "saved.zt").read_bytes() == old
         status, output = mpi.run(ranks, "save_killed", folder)

@@ -16,9 +16,10 @@ ZTENSOR_S3_FOLDER  a folder in which each bucket is one of its own, which the pr
 A plan has any of: "region" (else us-east-1), "token" (without it a request is ExpiredToken), "anonymous" (no request may
 be signed), "bearer" (the token that 127.0.0.1 wants in place of a signature, and localhost does not), "tell" (how another region is told: header, body or moved), "blind" (an object that is
 not there is refused access), "to" (where a GET of 127.0.0.1 redirects to), and "faults", a
-list of {"op": get | put | create | part | complete | abort, "count": how often, "part": of that number alone} with one of
+list of {"op": get | head | put | create | part | complete | abort, "count": how often, "part": of that number alone} with one of
 "status" and "code" of an error, "late" (the same, with status 200, once the object is there if "done"), "cut" (bytes that
-are read before the connection is reset), "empty" (200 without a body) and "lost" (all is done, and the connection is reset).
+are read before the connection is reset), "empty" (200 without a body), "stall" (seconds before anything is done), "lost" (all
+is done, and the connection is reset) and "then" (all is done, and the answer is that status).
 """
 
 import calendar
@@ -104,6 +105,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     lock = threading.Lock()
     used = {}  # (bucket, index of the fault) → how often
     parts = {}  # upload → number → (ETag, bytes)
+    tags = {}  # file → ETag
     under_way = {}  # bucket → requests
     folder = None
 
@@ -126,7 +128,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         name, _, key = path[1:].partition("/")
         options = dict(parse_qsl(query, keep_blank_values=True))
-        op = {"GET": "get", "DELETE": "abort", "PUT": "part" if "partNumber" in options else "put",
+        op = {"GET": "get", "HEAD": "head", "DELETE": "abort", "PUT": "part" if "partNumber" in options else "put",
               "POST": "create" if "uploads" in options else "complete"}.get(self.command, "other")
         bucket = self.folder / name
         headers = {field.lower(): value for field, value in self.headers.items()}
@@ -171,11 +173,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(field, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def answer(self, op, bucket, path, key, query, options, headers, body, plan, fault):
         if headers.get("content-type") == "application/x-www-form-urlencoded":
             raise Refusal(400, "InvalidRequest")  # some servers take such a body apart
+        if "stall" in fault:
+            time.sleep(fault["stall"])
         if "status" in fault:
             raise Refusal(fault["status"], fault.get("code", "Any"))
         is_first_host = headers["host"].startswith("127.")
@@ -197,14 +202,27 @@ class Handler(http.server.BaseHTTPRequestHandler):
         file = bucket / "objects" / quote(unquote(key), safe="")
         getattr(self, op)(bucket, file, key, options, headers, body, plan, fault)
 
-    def store(self, file, content, headers, fault):
+    def store(self, file, content, tag, headers):
         with self.lock:
             if headers.get("if-none-match") == "*" and file.exists():
                 raise Refusal(412, "PreconditionFailed")
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(content)
+            self.tags[file] = tag
+
+    @staticmethod
+    def lose_answer(fault):
+        """All is done, but the client hears nothing, or an error of a proxy's."""
         if "lost" in fault:
             raise Reset
+        if "then" in fault:
+            raise Refusal(fault["then"], "InternalError")
+
+    def head(self, bucket, file, key, options, headers, body, plan, fault):
+        if not file.exists():
+            raise Refusal(404, "NoSuchKey")
+        content = file.read_bytes()
+        self.respond(200, content, {"ETag": self.tags.get(file, '"' + hashlib.md5(content).hexdigest() + '"')})
 
     def get(self, bucket, file, key, options, headers, body, plan, fault):
         if "to" in plan and headers["host"].startswith("127."):
@@ -227,8 +245,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.respond(206, content[begin:end], {"ETag": tag, "Content-Range": f"bytes {begin}-{end - 1}/{len(content)}"})
 
     def put(self, bucket, file, key, options, headers, body, plan, fault):
-        self.store(file, body, headers, fault)
-        self.respond(200, b"", {"ETag": '"' + hashlib.md5(body).hexdigest() + '"'})
+        tag = '"' + hashlib.md5(body).hexdigest() + '"'
+        self.store(file, body, tag, headers)
+        self.lose_answer(fault)
+        self.respond(200, b"", {"ETag": tag})
 
     def create(self, bucket, file, key, options, headers, body, plan, fault):
         upload = "up+load/" + uuid.uuid4().hex
@@ -264,13 +284,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if any(len(parts[number][1]) < LEAST_PART for number, _ in listed[:-1]):
             raise Refusal(400, "EntityTooSmall")
         content = b"".join(parts[number][1] for number, _ in listed)
-        self.store(file, content, headers, {})
+        tags = b"".join(hashlib.md5(parts[number][1]).digest() for number, _ in listed)
+        self.store(file, content, f'"{hashlib.md5(tags).hexdigest()}-{len(listed)}"', headers)
         place.unlink()
         if "late" in fault:
             return self.respond(200, error_body(fault["late"]))
-        if "lost" in fault:
-            raise Reset
-        tags = b"".join(hashlib.md5(parts[number][1]).digest() for number, _ in listed)
+        self.lose_answer(fault)
         self.respond(200, f'<?xml version="1.0" encoding="UTF-8"?>\n<CompleteMultipartUploadResult xmlns="{NAMESPACE}"><Location>'
                           f"http://x{self.path}</Location>".replace("&", "&amp;").encode() + b"<ETag>&quot;"
                      + hashlib.md5(tags).hexdigest().encode() + f"-{len(listed)}".encode()

@@ -7,6 +7,7 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
+#include <ztensor/copy.hpp>
 #include <ztensor/http.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/s3.hpp>
@@ -584,8 +585,91 @@ TEST_CASE("An object that is there already is not replaced where that was said")
     }
     const bucket busy(faulty(R"({"op": "complete", "status": 409, "code": "ConditionalRequestConflict"})"));
     CHECK(refusal(write(busy.uri(), noise(), in_parts().create_only())) == errc::busy);
+    // The try whose answer was lost has made it, and an object of another writer looks different.
     const bucket lost(faulty(R"({"op": "put", "lost": true, "count": 1})"));
-    const auto unknown = write(lost.uri(), little(), s3_write_options().create_only());
+    CHECK(write(lost.uri(), little(), s3_write_options().create_only()).has_value());
+    CHECK(lost.holds(little()));
+    const bucket taken(faulty(R"({"op": "put", "status": 500, "count": 1})"));
+    taken.put("a.zt", noise());
+    const auto unknown = write(taken.uri(), little(), s3_write_options().create_only());
     CHECK(refusal(unknown) == errc::io_error);
     CHECK_THAT(unknown.error().what(), contains_text("answer was lost"));
+    CHECK(taken.holds(noise()));
+}
+
+TEST_CASE("Where the answer to the request that makes the object is lost, the object is looked at") {
+    const auto few = quick().retries(1);
+    for (const char* const fault :
+         {R"({"op": "complete", "count": 1, "lost": true})", R"({"op": "complete", "lost": true})",
+          R"({"op": "complete", "count": 1, "then": 500})", R"({"op": "complete", "then": 502})"}) {
+        CAPTURE(fault);
+        for (const s3_write_options& what : {in_parts(), in_parts().create_only()}) {
+            const bucket to(faulty(fault));
+            CHECK(support::outcome(write(to.uri(), noise(), what, signing(), few)) == "ok");
+            CHECK(to.holds(noise()));
+            CHECK(to.count("head") == 1);
+            CHECK(to.uploads() == 0);
+        }
+    }
+    for (const char* const fault : {R"({"op": "put", "lost": true})", R"({"op": "put", "then": 503})"}) {
+        CAPTURE(fault);
+        const bucket to(faulty(fault));
+        CHECK(support::outcome(write(to.uri(), little(), {}, signing(), few)) == "ok");
+        CHECK(to.holds(little()));
+    }
+    const bucket right;
+    CHECK(write(right.uri(), noise()).has_value());
+    CHECK(right.count("head") == 0);
+}
+
+TEST_CASE("What is not the object that was written is no success, whatever was lost") {
+    const auto few = quick().retries(1);
+    const std::string gone = R"({"op": "complete", "status": 404, "code": "NoSuchUpload"})";
+    const bucket none(faulty(gone));
+    const auto lost = write(none.uri(), noise(), in_parts(), signing(), few);
+    CHECK(refusal(lost) == errc::io_error);
+    CHECK_THAT(lost.error().what(), contains_text("NoSuchUpload") && contains_text("no object of this name"));
+    byte_vector other = noise();
+    other.back() ^= std::byte{1};
+    for (const byte_vector* const before : {&little(), &std::as_const(other)}) {
+        const bucket to(faulty(gone));
+        to.put("a.zt", *before);
+        const auto replaced = write(to.uri(), noise(), in_parts(), signing(), few);
+        CHECK(refusal(replaced) == errc::io_error);
+        CHECK_THAT(replaced.error().what(), contains_text("another size or ETag"));
+        CHECK(to.holds(*before));
+    }
+    const bucket silent(faulty(R"({"op": "complete", "lost": true}, {"op": "head", "status": 403})"));
+    const auto unknown = write(silent.uri(), noise(), in_parts(), signing(), few);
+    CHECK(refusal(unknown) == errc::io_error);
+    CHECK_THAT(unknown.error().what(), contains_text("can't be told"));
+}
+
+TEST_CASE("An upload to a server that is silent is cancelled at once") {
+    const support::temp_dir place;
+    {
+        auto out = writer::create(place / "a.zt").value();
+        std::vector<std::uint8_t> numbers(24 * mebi);
+        CHECK(out.add("w", {numbers.size()}, numbers).has_value());
+        CHECK(out.finish().has_value());
+    }
+    const reader from = reader::open(place / "a.zt").value();
+    for (const char* const fault : {R"({"op": "part", "stall": 20}, {"op": "abort", "stall": 20})",
+                                    R"({"op": "create", "stall": 20}, {"op": "abort", "stall": 20})"}) {
+        CAPTURE(fault);
+        const bucket to(faulty(fault));
+        const auto how = quick().stall_timeout(seconds(60)).deadline(seconds(60));
+        const auto start = std::chrono::steady_clock::now();
+        const auto seconds_taken = [&] {
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        };
+        {
+            auto out = writer::to_sink(s3_sink::open(to.uri(), signing(), in_parts(), how).value()).value();
+            const auto stopped = ztensor::copy(
+                from, out, ztensor::copy_options().progress([&](const auto&) { return seconds_taken() < 0.3; }));
+            CHECK(refusal(stopped) == errc::cancelled);
+            CHECK(seconds_taken() < 2.3);
+        }
+        CHECK(seconds_taken() < 4.5); // with the message that tells S3 to forget the parts
+    }
 }

@@ -749,6 +749,44 @@ TEST_CASE("a source that takes no request is read all the same, and not asked wi
 }
 
 #if !defined(_WIN32)
+TEST_CASE("the progress function of a plan is asked while no byte comes, and ends what waits") {
+    const remote away = opened_far(one_tensor(4 * one_kib));
+    away.source->delay = std::chrono::milliseconds(600);
+    int calls = 0;
+    std::uint64_t most_bytes = 0;
+    std::vector<float> numbers(4 * one_kib);
+    ztensor::load_plan plan(away.file);
+    plan.add("w", numbers);
+    const auto loaded = plan.run(ztensor::load_options().progress([&](const ztensor::load_progress& now) {
+        most_bytes = std::max(most_bytes, now.bytes_done);
+        return ++calls < 3;
+    }));
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().code() == errc::cancelled);
+    CHECK(calls == 3);
+    CHECK(most_bytes == 0);
+}
+
+TEST_CASE("several threads read the same far tensor at once, each what the others fetch") {
+    const remote away = opened_far(one_tensor(64 * one_kib, ztensor::store().digest(ztensor::digest::sha256)));
+    away.source->delay = std::chrono::microseconds(50);
+    const std::vector<float> expected = floats_from(64 * one_kib);
+    std::atomic<int> wrong{0};
+    for (int round = 0; round < 30; ++round) {
+        std::vector<std::thread> readers;
+        for (int i = 0; i < 3; ++i) {
+            readers.emplace_back([&] {
+                const auto read = away.file.read<float>("w");
+                wrong += !read || *read != expected;
+            });
+        }
+        for (std::thread& each : readers) {
+            each.join();
+        }
+    }
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("a forked child reads from a far source what its parent was reading ahead") {
     if (!support::forks_beside_allocating_threads()) {
         return;

@@ -67,7 +67,7 @@ FOREIGN_HEADERS = {
     r"detail/codec/deflate\.hpp": r"zlib\.h",
     r"eigen\.hpp": r"Eigen/\w+",
     r"detail/hdf5/library\.hpp": r"hdf5\.h",
-    r"detail/http/(client|url)\.hpp": r"curl/curl\.h",
+    r"detail/http/(client|failures|url)\.hpp": r"curl/curl\.h",
     r"detail/mpi/communicator\.hpp": r"mpi\.h",
     r"mdspan\.hpp": r"mdspan/mdspan\.hpp|experimental/mdspan",
 }
@@ -82,7 +82,7 @@ FOREIGN_WORDS = {
     # version.hpp has a symbol of that kind, and no object that a program uses.
     r"\bthread_local\b": r"detail/os/system\.hpp|version\.hpp",
     r"\bH5[A-Z]+\w*|\bhid_t\b|\bherr_t\b|\bhsize_t\b|\bhaddr_t\b": r"detail/hdf5/\w+\.hpp",
-    r"\bcurl_\w+|\bCURL\w*": r"detail/http/(client|url)\.hpp",
+    r"\bcurl_\w+|\bCURL\w*": r"detail/http/(client|failures|url)\.hpp",
     r"\bMPI_\w+": r"(detail/mpi/\w+|mpi)\.hpp",
 }
 

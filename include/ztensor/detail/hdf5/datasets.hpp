@@ -120,6 +120,7 @@ private:
                         {from.bytes, max_decoded_bytes_});
         }
         const hdf5_session session;
+        ZTENSOR_TRY(session.check());
         ZTENSOR_TRY_ASSIGN(const opened* dataset, find_open(number));
         const uint64_t width = from.element_bytes;
         vector<byte> element;

@@ -112,6 +112,7 @@ public:
     /// following links out of the file. Paths start with no slash; that of the root is "".
     result<void> walk() {
         const hdf5_session session;
+        ZTENSOR_TRY(session.check());
         const hdf5_id refuse_external(::H5Pcreate(H5P_LINK_ACCESS), &H5Pclose);
         if (!refuse_external || ::H5Pset_elink_cb(refuse_external.get(), &refuse, nullptr) < 0) {
             return content_->failure("prepare to follow links");

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <hdf5.h>
 #include <memory>
@@ -35,6 +36,29 @@ namespace detail {
     static never_destroyed<os_mutex> only;
     return only.get();
 }
+
+/// The process of the thread that holds it; 0: none. In a child that was forked off meanwhile it is the parent's: there
+/// the mutex stays locked, and libhdf5 is in the middle of a call, for ever.
+[[nodiscard]] inline std::atomic<uint64_t>& hdf5_process() noexcept {
+    static std::atomic<uint64_t> inside{0};
+    return inside;
+}
+[[nodiscard]] inline bool is_hdf5_usable() noexcept {
+    const uint64_t inside = hdf5_process();
+    return inside == 0 || inside == process_id();
+}
+
+/// Holds the mutex as long as it lives.
+class hdf5_hold {
+public:
+    hdf5_hold() noexcept : lock_(hdf5_mutex()) { hdf5_process() = process_id(); }
+    hdf5_hold(const hdf5_hold&) = delete;
+    hdf5_hold& operator=(const hdf5_hold&) = delete;
+    ~hdf5_hold() { hdf5_process() = 0; }
+
+private:
+    os_lock lock_;
+};
 
 /// Turns the printing of errors off, and the caller's own handler on again, of whichever version of the interface.
 class hdf5_silence {
@@ -77,14 +101,28 @@ private:
     bool is_set_ = false;
 };
 
-/// Around every use of libhdf5. Not to be nested: it holds hdf5_mutex().
+/// Around every use of libhdf5. Not to be nested: it holds hdf5_mutex(). In a child that was forked off while another
+/// thread was inside of libhdf5 it holds nothing, and nothing may be called.
 class hdf5_session {
 public:
-    hdf5_session() noexcept : lock_(hdf5_mutex()) {}
+    hdf5_session() noexcept {
+        if (is_hdf5_usable()) {
+            held_.emplace();
+        }
+    }
+    /// Before the first call. Errors: io_error.
+    [[nodiscard]] result<void> check() const {
+        return held_ ? result<void>()
+                     : fail(errc::io_error, "this process was forked off while another thread was inside of libhdf5, "
+                                            "which can't be called in it");
+    }
 
 private:
-    os_lock lock_;
-    hdf5_silence silence_;
+    struct held {
+        hdf5_hold hold;
+        hdf5_silence silence;
+    };
+    optional<held> held_;
 };
 
 /// An identifier of libhdf5 that is closed with it. Made, moved and destroyed within a session.
@@ -105,7 +143,7 @@ public:
     [[nodiscard]] explicit operator bool() const noexcept { return id_ >= 0; }
     [[nodiscard]] hid_t get() const noexcept { return id_; }
     void close() noexcept {
-        if (id_ >= 0) {
+        if (id_ >= 0 && is_hdf5_usable()) {
             close_(std::exchange(id_, hid_t{-1}));
         }
     }
@@ -386,6 +424,7 @@ public:
     static result<std::shared_ptr<hdf5_file>> open(std::shared_ptr<const byte_source> source) {
         auto file = std::make_shared<hdf5_file>();
         const hdf5_session session;
+        ZTENSOR_TRY(session.check());
         file->content_.source = std::move(source);
         result<hdf5_id> opened = hdf5_driver::open_file(file->content_);
         if (!opened) {

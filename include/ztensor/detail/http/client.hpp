@@ -7,9 +7,10 @@
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/http/failures.hpp>
 #include <ztensor/detail/http/messages.hpp>
 #include <ztensor/detail/http/url.hpp>
-#include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -235,7 +236,7 @@ public:
             {
                 const os_lock lock(mutex_);
                 is_over_ = true;
-                ::curl_multi_wakeup(multi_);
+                wake();
             }
             thread_.join();
         }
@@ -244,11 +245,16 @@ public:
         }
     }
 
+    /// To be called once by each entry of an adaptor, before anything is locked: in a process that was forked off the
+    /// copy of a mutex may be locked for ever. Errors: io_error.
+    [[nodiscard]] result<void> check_process() const {
+        return is_ours() ? result<void>()
+                         : fail(errc::io_error, "this process was forked off from the one that opened the URL: open it "
+                                                "again");
+    }
+
     /// Begins an attempt, which then is the worker's until wait() gives it. Errors: io_error, out_of_memory.
     result<void> submit(http_attempt& attempt, http_inbox& inbox) noexcept {
-        if (!is_ours()) {
-            return fail(errc::io_error, "this process was forked off from the one that opened the URL: open it again");
-        }
         const os_lock lock(mutex_);
         if (!thread_.is_started()) {
             ZTENSOR_TRY(start_worker());
@@ -260,20 +266,22 @@ public:
         (last_ != nullptr ? last_->next_ : first_) = &attempt;
         last_ = &attempt;
         ++inbox.under_way;
-        ::curl_multi_wakeup(multi_);
+        wake();
         return {};
     }
 
-    /// Waits for the next attempt of the inbox to end, of which at least one is under way.
-    [[nodiscard]] http_attempt& wait(http_inbox& inbox) noexcept {
+    /// The next attempt of the inbox that has ended; null if none ends in a short while. At least one is under way.
+    [[nodiscard]] http_attempt* wait(http_inbox& inbox) noexcept {
         const os_lock lock(mutex_);
-        while (inbox.first == nullptr) {
-            inbox.has_arrived.wait(mutex_);
+        if (inbox.first == nullptr) {
+            inbox.has_arrived.wait_for(mutex_, watch_seconds);
         }
-        http_attempt& ended = *inbox.first;
-        inbox.first = ended.next_;
-        inbox.last = inbox.first != nullptr ? inbox.last : nullptr;
-        --inbox.under_way;
+        http_attempt* const ended = inbox.first;
+        if (ended != nullptr) {
+            inbox.first = ended->next_;
+            inbox.last = inbox.first != nullptr ? inbox.last : nullptr;
+            --inbox.under_way;
+        }
         return ended;
     }
 
@@ -288,7 +296,7 @@ public:
             }
         }
         if (is_any) {
-            ::curl_multi_wakeup(multi_);
+            wake();
         }
     }
 
@@ -300,16 +308,21 @@ private:
         if (multi_ == nullptr) {
             multi_ = ::curl_multi_init();
             if (multi_ == nullptr) {
-                return fail(errc::out_of_memory, "libcurl has no memory for its connections");
+                return fail(errc::io_error, "libcurl has no memory or no descriptors for its connections");
             }
             ::curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(settings_->requests_in_flight));
             // Several connections carry more than one, so that few requests share one even where HTTP/2 lets them.
             ::curl_multi_setopt(multi_, CURLMOPT_MAX_CONCURRENT_STREAMS, 4L);
+            wake();
         }
         return thread_.start([](void* self) { static_cast<http_client*>(self)->work(); }, this)
                    ? result<void>()
                    : fail(errc::io_error, "the system has no thread for the transfers of a URL");
     }
+
+    /// Ends the worker's wait. That takes descriptors which libcurl may not have got: then the worker wakes by itself.
+    /// `mutex_` is held.
+    void wake() noexcept { can_be_woken_ = ::curl_multi_wakeup(multi_) == CURLM_OK; }
 
     // -- the worker's thread, where nothing may throw
 
@@ -330,9 +343,11 @@ private:
                 }
             }
             if (!has_ended) { // else there is room for others
-                constexpr double longest = 600;
-                const double wait = (std::min)(longest, (std::max)(0.0, next_event - steady_seconds()));
-                ::curl_multi_poll(multi_, nullptr, 0, static_cast<int>(wait * 1000) + 1, nullptr);
+                const double wait = (std::max)(0.0, next_event - steady_seconds());
+                if (::curl_multi_poll(multi_, nullptr, 0, static_cast<int>(wait * 1000) + 1, nullptr) != CURLM_OK) {
+                    const os_lock lock(mutex_);
+                    has_failed_.wait_for(mutex_, 0.01); // what can't be polled is asked again, but not all the time
+                }
             }
         }
         if (!http_program_ends().load()) {
@@ -343,12 +358,12 @@ private:
         }
     }
 
-    /// Begins what is due while there is room, and ends what is cancelled or late. `next_event` is when there may be
-    /// more to do. False when there is nothing to do any more.
+    /// Begins what is due while there is room, and ends what is cancelled or late. `next_event` is when to look again,
+    /// soon while anything is under way: no deadline depends on being woken. False if there is nothing to do any more.
     bool begin_and_cancel(double& next_event) noexcept {
         const os_lock lock(mutex_);
         const double now = steady_seconds();
-        next_event = now + 3600;
+        next_event = now + (first_ != nullptr || !can_be_woken_ ? watch_seconds : 600.0);
         for (http_attempt* each = first_; each != nullptr;) {
             http_attempt& attempt = *each;
             each = attempt.next_;
@@ -363,6 +378,8 @@ private:
                     attempt.last_byte_ + (std::max)(1.0, attempt.patience) * settings_->stall_ms / 1000.0;
                 if (stalls_at <= now) { // libcurl itself would notice it seconds later
                     finish(attempt, http_failure::stalled);
+                } else if (attempt.deadline + 1 <= now) { // which libcurl itself should have noticed
+                    finish(attempt, http_failure::timed_out);
                 } else {
                     next_event = (std::min)(next_event, (std::max)(stalls_at, now + 0.05));
                 }
@@ -371,8 +388,9 @@ private:
             } else if (attempt.deadline != 0 && attempt.deadline <= now) {
                 finish(attempt, http_failure::timed_out);
             } else if (is_due && !attempt.is_pause && active_ < settings_->requests_in_flight) {
-                if (!begin(attempt, now)) {
-                    finish(attempt, http_failure::out_of_memory);
+                if (const CURLcode code = begin(attempt, now); code != CURLE_OK) {
+                    attempt.words = ::curl_easy_strerror(code);
+                    finish(attempt, failure_of(code, false, false, attempt.deadline <= now));
                 }
             } else {
                 next_event = (std::min)({next_event, attempt.deadline != 0 ? attempt.deadline : next_event,
@@ -382,23 +400,25 @@ private:
         return !is_over_ || first_ != nullptr;
     }
 
-    [[nodiscard]] bool begin(http_attempt& attempt, double now) noexcept {
+    [[nodiscard]] CURLcode begin(http_attempt& attempt, double now) noexcept {
         CURL* const easy = idle_ != 0 ? handles_[--idle_] : ::curl_easy_init();
         if (easy == nullptr) {
-            return false;
+            return CURLE_OUT_OF_MEMORY;
         }
         attempt.easy_ = easy;
         attempt.last_byte_ = now;
         attempt.deadline =
             attempt.deadline != 0 ? attempt.deadline : now + attempt.patience * settings_->deadline_ms / 1000.0;
         ++active_;
-        return configure(easy, attempt, now) && ::curl_multi_add_handle(multi_, easy) == CURLM_OK;
+        const CURLcode code = configure(easy, attempt, now);
+        const CURLMcode added = code == CURLE_OK ? ::curl_multi_add_handle(multi_, easy) : CURLM_OK;
+        return added == CURLM_OK ? code : added == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY : CURLE_FAILED_INIT;
     }
 
-    [[nodiscard]] bool configure(CURL* easy, http_attempt& attempt, double now) const noexcept {
-        bool is_set = true;
+    [[nodiscard]] CURLcode configure(CURL* easy, http_attempt& attempt, double now) const noexcept {
+        CURLcode code = CURLE_OK;
         const auto set = [&](CURLoption option, auto value) {
-            is_set = is_set && (::curl_easy_setopt)(easy, option, value) == CURLE_OK; // not a macro that checks types
+            code = code != CURLE_OK ? code : (::curl_easy_setopt)(easy, option, value); // not a macro that checks types
         };
         set(CURLOPT_URL, attempt.target->text().c_str());
         set(CURLOPT_PATH_AS_IS, 1L);
@@ -410,6 +430,9 @@ private:
             set(CURLOPT_PASSWORD, attempt.password.c_str());
         }
         set(CURLOPT_NOSIGNAL, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075700
+        ::curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // what is cancelled does not wait for DNS
+#endif
         set(CURLOPT_FOLLOWLOCATION, 0L); // transfers.hpp follows, and decides who is told what
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 #if LIBCURL_VERSION_NUM >= 0x075500
@@ -431,7 +454,9 @@ private:
         set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>((std::min)(settings_->connect_ms, uint32_t{2'000'000'000})));
         if (attempt.message != nullptr) {
             set(CURLOPT_CUSTOMREQUEST, attempt.message->method);
-            if (attempt.message->method != string_view("DELETE")) {
+            if (attempt.message->method == string_view("HEAD")) {
+                set(CURLOPT_NOBODY, 1L);
+            } else if (attempt.message->method != string_view("DELETE")) {
                 set(CURLOPT_POSTFIELDS,
                     !attempt.message->body.empty() ? static_cast<const void*>(attempt.message->body.data()) : "");
                 set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(attempt.message->body.size()));
@@ -446,7 +471,7 @@ private:
         set(CURLOPT_WRITEFUNCTION, &take_body);
         set(CURLOPT_WRITEDATA, static_cast<void*>(&attempt));
         set(CURLOPT_PRIVATE, static_cast<void*>(&attempt));
-        return is_set;
+        return code;
     }
 
     static size_t take_line(char* data, size_t /*one*/, size_t size, void* attempt) noexcept {
@@ -486,41 +511,13 @@ private:
         attempt.os_error = static_cast<int>(os_error);
         attempt.words = ::curl_easy_strerror(code);
         const os_lock lock(mutex_);
-        finish(attempt, failure_of(code, is_connected(attempt), attempt.deadline <= steady_seconds() + 0.01));
-    }
-
-    [[nodiscard]] static http_failure failure_of(CURLcode code, bool was_connected, bool is_late) noexcept {
-        switch (code) {
-        case CURLE_OK:
-            return http_failure::none;
-        case CURLE_WRITE_ERROR:
-            return http_failure::stopped;
-        case CURLE_OUT_OF_MEMORY:
-            return http_failure::out_of_memory;
-        case CURLE_COULDNT_RESOLVE_HOST:
-        case CURLE_COULDNT_RESOLVE_PROXY:
-            return http_failure::no_address;
-        case CURLE_COULDNT_CONNECT:
-            return http_failure::no_connection;
-        case CURLE_SSL_CONNECT_ERROR:
-            return http_failure::handshake;
-        case CURLE_PEER_FAILED_VERIFICATION:
-        case CURLE_SSL_CACERT_BADFILE:
-            return http_failure::certificate;
-        case CURLE_UNSUPPORTED_PROTOCOL:
-            return http_failure::no_tls;
-        case CURLE_OPERATION_TIMEDOUT:
-            return was_connected || is_late ? http_failure::timed_out : http_failure::connect_timed_out;
-        case CURLE_PARTIAL_FILE:
-        case CURLE_RECV_ERROR:
-        case CURLE_SEND_ERROR:
-        case CURLE_GOT_NOTHING:
-        case CURLE_HTTP2:
-        case CURLE_HTTP2_STREAM:
-            return http_failure::broken;
-        default:
-            return http_failure::other;
+        if (is_too_large_head(code) && is_connected(attempt) && !attempt.head.is_complete()) {
+            attempt.problem = http_problem::head_too_large;
+            attempt.is_judged_ = true;
+            code = CURLE_WRITE_ERROR;
         }
+        finish(attempt, failure_of(code, is_connected(attempt), attempt.head.is_complete(),
+                                   attempt.deadline <= steady_seconds() + 0.01));
     }
 
     /// Hands the attempt back. `mutex_` is held.
@@ -557,6 +554,8 @@ private:
     http_attempt* first_ = nullptr; ///< those that have not ended, in the order in which they came
     http_attempt* last_ = nullptr;
     bool is_over_ = false;
+    bool can_be_woken_ = true; ///< as far as was tried
+    os_condition has_failed_;  ///< nobody gives notice of it
 
     // The worker's own.
     size_t active_ = 0;

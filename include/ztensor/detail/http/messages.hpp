@@ -273,6 +273,8 @@ public:
     [[nodiscard]] string_view retry_after() const noexcept { return retry_after_.view(); }
     /// Where S3 has the bucket (x-amz-bucket-region); "" where it does not say so.
     [[nodiscard]] string_view bucket_region() const noexcept { return bucket_region_.view(); }
+    /// Nothing where it is absent or malformed.
+    [[nodiscard]] const optional<uint64_t>& content_length() const noexcept { return content_length_; }
     /// The body's bytes are those of the file: no content coding is applied.
     [[nodiscard]] bool is_identity() const noexcept { return is_identity_; }
 
@@ -285,6 +287,7 @@ private:
         is_identity_ = true;
         has_range_ = has_tag_ = has_location_ = has_retry_after_ = false;
         range_.reset();
+        content_length_.reset();
         tag_.clear();
         location_.clear();
         retry_after_.clear();
@@ -317,6 +320,8 @@ private:
             retry_after_.assign(value);
         } else if (equals_ignoring_case(name, "x-amz-bucket-region")) {
             bucket_region_.assign(value);
+        } else if (equals_ignoring_case(name, "content-length")) { // of which libcurl refuses two
+            content_length_ = parse_decimal(value);
         } else if (equals_ignoring_case(name, "content-encoding")) {
             is_identity_ = is_identity_ && (value.empty() || equals_ignoring_case(value, "identity"));
         }
@@ -332,6 +337,7 @@ private:
     bool has_location_ = false;
     bool has_retry_after_ = false;
     optional<http_content_range> range_;
+    optional<uint64_t> content_length_;
     bounded_text<256> tag_;
     bounded_text<size_t{8} << 10> location_;
     bounded_text<64> retry_after_;
@@ -366,7 +372,7 @@ enum class http_problem : uint8_t {
 
 /// A request that sends something, in place of asking for a range. Its answer is short.
 struct http_message {
-    const char* method = "PUT"; ///< or "POST", "DELETE"
+    const char* method = "PUT"; ///< or "POST", "DELETE", "HEAD"
     string query;               ///< which follows the URL of the object; "" for none
     vector<std::pair<string, string>> fields;
     bytes_view body;       ///< stays where it is until the request is over

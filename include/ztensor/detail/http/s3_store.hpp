@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/http/client.hpp>
+#include <ztensor/detail/http/md5.hpp>
 #include <ztensor/detail/http/messages.hpp>
 #include <ztensor/detail/http/s3_credentials.hpp>
 #include <ztensor/detail/http/s3_replies.hpp>
@@ -211,7 +212,7 @@ public:
     /// Unless the object is complete, S3 is told to forget its parts.
     ~s3_upload() override {
         call_.reset();
-        if (!upload_id_.empty() && !is_complete_) {
+        if (client_->is_ours() && !upload_id_.empty() && !is_complete_) {
             static_cast<void>(guard_memory([&] { return abort(); }));
         }
     }
@@ -230,11 +231,13 @@ private:
     /// After a failure nothing more is done.
     template <class Work>
     result<void> unless_over(const Work& work) {
+        ZTENSOR_TRY(in_file(client_->check_process(), transfers_.path()));
         if (is_over_) {
             return fail(errc::writer_closed, "the upload has finished or failed");
         }
         result<void> outcome = in_file(guard_memory(work), transfers_.path());
         is_over_ = !outcome;
+        was_stopped_ = !outcome && outcome.error().code() == errc::cancelled;
         return outcome;
     }
 
@@ -257,6 +260,7 @@ private:
             }
             const size_t count = smaller_size(most - filling->content.size(), bytes.size());
             filling->content.insert(filling->content.end(), bytes.begin(), bytes.begin() + count);
+            written_bytes_ += count;
             bytes = bytes.subspan(count);
         }
         return {};
@@ -303,7 +307,11 @@ private:
     /// Until at most `most` parts are under way.
     result<void> settle_until(size_t most) {
         while (call_->under_way() > most) {
-            s3_part& part = static_cast<s3_part&>(call_->wait(parts_));
+            http_piece* const ended = call_->wait(parts_);
+            if (ended == nullptr) {
+                return writing_was_stopped();
+            }
+            s3_part& part = static_cast<s3_part&>(*ended);
             switch (transfers_.advance(part, *call_)) {
             case http_step::goes_on:
                 break;
@@ -342,12 +350,18 @@ private:
         ZTENSOR_TRY(start(part, method, body, call));
         http_step step = http_step::goes_on;
         while (step == http_step::goes_on) {
-            static_cast<void>(call.wait(span<s3_part* const>(only)));
+            if (call.wait(span<s3_part* const>(only)) == nullptr) {
+                return writing_was_stopped();
+            }
             step = transfers_.advance(part, call);
         }
         reply_ = string(part.attempt.reply());
         part.attempt.room = {};
         return step == http_step::done ? result<void>() : *std::move(part.failure);
+    }
+
+    [[nodiscard]] ZTENSOR_COLD static error writing_was_stopped() {
+        return fail(errc::cancelled, "the upload was stopped");
     }
 
     // -- messages
@@ -397,7 +411,9 @@ private:
         }
         sent = is_whole ? send(part, "PUT", content) : send(part, "POST", as_bytes(string_view(list)));
         if (!sent) {
-            return settings_.is_create_only ? explain_conflict(part, std::move(sent).error()) : std::move(sent);
+            ZTENSOR_TRY(look_after_failure(part, std::move(sent).error(), content));
+            is_complete_ = true;
+            return {};
         }
         const optional<s3_reply> reply = parse_s3_reply(reply_);
         if (!is_whole && (!reply || reply->root != "CompleteMultipartUploadResult")) {
@@ -405,6 +421,53 @@ private:
         }
         is_complete_ = true;
         return {};
+    }
+
+    /// The request that makes the object has failed. If S3 may have carried it out all the same, because an answer was
+    /// lost on the way, it is looked whether the object is there. Errors: those of the request.
+    [[nodiscard]] ZTENSOR_COLD result<void> look_after_failure(const s3_part& part, error why, bytes_view content) {
+        const bool was_refused = part.attempt.failure == http_failure::none && part.attempt.head.status() < 500;
+        const bool is_gone = was_refused && error_code_of(reply_) == "NoSuchUpload";
+        const bool may_be_there = part.tries != 0 || !was_refused || is_gone;
+        if (why.code() == errc::cancelled || why.code() == errc::out_of_memory) {
+            return why;
+        }
+        if (may_be_there) {
+            s3_part look;
+            look.sent.method = "HEAD";
+            const result<void> looked = send(look, "HEAD", {});
+            const http_response_head& head = look.attempt.head;
+            if (looked && head.content_length() == written_bytes_ && opaque_tag(head.tag()) == expected_tag(content)) {
+                return {};
+            }
+            if (!looked && looked.error().code() != errc::file_not_found) {
+                return fail(errc::io_error, "{}; whether the object is complete can't be told: {}",
+                            {why.sentence(), looked.error().sentence()});
+            }
+            if (is_gone) {
+                return fail(errc::io_error, "S3 does not know the upload any more (NoSuchUpload), and {}",
+                            {looked ? "the object of this name has another size or ETag than what was written"
+                                    : "there is no object of this name"});
+            }
+        }
+        return settings_.is_create_only ? explain_conflict(part, std::move(why)) : std::move(why);
+    }
+
+    /// The ETag of an object of these parts, or of this content: MD5, unless the bucket encrypts with keys of KMS.
+    [[nodiscard]] string expected_tag(bytes_view content) const {
+        constexpr const char* digits = "0123456789abcdef";
+        if (upload_id_.empty()) {
+            return with_hex("\"", md5_of(content), digits) + '"';
+        }
+        vector<byte> of_parts; // what their ETags are the digits of
+        for (const string& tag : tags_) {
+            const string_view text = opaque_tag(tag);
+            for (size_t i = 1; i + 2 < text.size(); i += 2) {
+                const size_t high = string_view(digits).find(text[i]), low = string_view(digits).find(text[i + 1]);
+                of_parts.push_back(static_cast<byte>((high << 4 | low) & 0xff));
+            }
+        }
+        return with_hex("\"", md5_of(of_parts), digits) + '-' + std::to_string(tags_.size()) + '"';
     }
 
     [[nodiscard]] ZTENSOR_COLD static error explain_conflict(const s3_part& part, error otherwise) {
@@ -425,7 +488,8 @@ private:
     result<void> abort() const {
         s3_part part;
         part.sent.query = "uploadId=" + percent_encoded(upload_id_, false);
-        part.attempt.patience = 0.1; // who destroys a sink does not want to wait
+        // A caller that destroys a sink does not want to wait, and one that has stopped the upload even less.
+        part.attempt.patience = was_stopped_ ? 1.0 / (std::max)(1.0, transfers_.settings()->deadline_ms / 1000.0) : 0.1;
         return send(part, "DELETE", {});
     }
 
@@ -436,6 +500,8 @@ private:
 
     bool is_over_ = false;
     bool is_complete_ = false;
+    bool was_stopped_ = false; ///< by the caller
+    uint64_t written_bytes_ = 0;
     string upload_id_; ///< "" as long as there is none
     vector<string> tags_;
     mutable string reply_; ///< the last one to a message

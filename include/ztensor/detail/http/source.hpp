@@ -162,10 +162,13 @@ private:
     /// Until all are done or one has failed.
     result<void> run(span<const std::unique_ptr<http_piece>> pieces, http_call& call) const {
         while (call.under_way() != 0) {
-            http_piece& piece = call.wait(pieces);
-            const http_step step = transfers_.advance(piece, call);
-            if (step == http_step::failed && !(piece.is_suffix && piece.is_refused)) {
-                return *std::move(piece.failure);
+            http_piece* const piece = call.wait(pieces);
+            if (piece == nullptr) {
+                return reading_was_stopped();
+            }
+            const http_step step = transfers_.advance(*piece, call);
+            if (step == http_step::failed && !(piece->is_suffix && piece->is_refused)) {
+                return *std::move(piece->failure);
             }
         }
         return {};
@@ -181,7 +184,7 @@ private:
             : file_(file), requests_(requests), call_(*file.transfers_.client()) {}
 
         void run() {
-            for (;;) {
+            while (!is_stopped_) {
                 while (call_.under_way() < file_.settings().requests_in_flight && issue_next()) {
                 }
                 if (call_.under_way() == 0) {
@@ -300,7 +303,11 @@ private:
         }
 
         void take_one() {
-            http_piece& piece = call_.wait(pieces_);
+            http_piece* const ended = call_.wait(pieces_, &requests_);
+            if (ended == nullptr) {
+                return stop();
+            }
+            http_piece& piece = *ended;
             const result<http_step> step =
                 guard_memory([&]() -> result<http_step> { return file_.transfers_.advance(piece, call_); });
             if (step && *step == http_step::goes_on) {
@@ -315,6 +322,17 @@ private:
                     complete_if_done(*each);
                 }
             }
+        }
+
+        /// Nobody waits for what is under way.
+        void stop() {
+            call_.end();
+            waiting_.clear();
+            const vector<std::unique_ptr<http_open_request>> left = std::exchange(open_, {});
+            for (const std::unique_ptr<http_open_request>& each : left) {
+                requests_.complete(each->given, in_file(each->failure ? *each->failure : reading_was_stopped()));
+            }
+            is_stopped_ = true;
         }
 
         /// Ends what else of it is under way.
@@ -350,12 +368,14 @@ private:
         vector<std::unique_ptr<http_piece>> pieces_; ///< of which those that are free are kept
         vector<std::unique_ptr<http_open_request>> open_;
         vector<http_open_request*> waiting_; ///< of these, those of which bytes are not under way, in order
+        bool is_stopped_ = false;
         http_call call_;
     };
 
     // -- shards
 
     result<std::shared_ptr<const byte_source>> find_shard(string_view name, string_view digest) const {
+        ZTENSOR_TRY(transfers_.client()->check_process());
         const std::shared_ptr<const http_url> home = transfers_.home();
         if (shard_name_problem(name) != nullptr || !std::all_of(digest.begin(), digest.end(), [](char c) {
                 return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == ':';
@@ -396,6 +416,7 @@ private:
 
     /// With the query of this file's URL only where that was asked for: a signature is of one file.
     result<std::shared_ptr<const byte_source>> find_beside(const string& encoded, size_t suffix_bytes) const {
+        ZTENSOR_TRY(transfers_.client()->check_process());
         const std::shared_ptr<const http_url> home = transfers_.home();
         const string& text = home->text();
         const string query = settings().keeps_query ? text.substr((std::min)(text.find('?'), text.size())) : string();

@@ -10,6 +10,7 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/http/client.hpp>
 #include <ztensor/detail/http/messages.hpp>
+#include <ztensor/detail/http/pieces.hpp>
 #include <ztensor/detail/http/s3_replies.hpp>
 #include <ztensor/detail/http/url.hpp>
 #include <ztensor/detail/os/system.hpp>
@@ -19,57 +20,16 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <iterator>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- piece
-
-/// A range that is read by one request at a time, repeated and continued until all of it is here; or a message that is
-/// sent until it is answered.
-struct http_progress {
-    const http_message* message = nullptr; ///< null: a range is read
-    uint64_t begin = 0;                    ///< of what is still to come
-    uint64_t end = 0;                      ///< of a suffix that no response has placed yet, how many bytes
-    http_destination to;
-    bool is_suffix = false;
-    bool may_be_short = false;
-    optional<uint64_t> total; ///< of the file, as soon as it is known
-    string tag;
-    string tag_host; ///< which gave the tag, and is told to match it
-
-    std::shared_ptr<const http_url> home; ///< what was given, or the last that refresh() gave
-    uint64_t generation = 0;              ///< of `home`
-    bool is_following = false;            ///< the next request goes to attempt.target: a redirect leads there
-    bool has_gone_back = false;
-    unsigned redirects = 0;
-    unsigned refreshes = 0;
-    unsigned tries = 0;
-    unsigned corrections = 0; ///< by the store
-
-    vector<struct http_open_request*> of; ///< which have their bytes from it
-    optional<error> failure;
-    bool is_refused = false; ///< the server does not take this kind of range
-};
-
-struct http_piece : http_progress {
-    http_attempt attempt;
-
-    http_piece() noexcept { attempt.room = room_; }
-    void reset() noexcept { http_progress::operator=({}); }
-
-private:
-    std::array<char, 4096> room_;
-};
-
-enum class http_step { done, goes_on, failed };
+// -- call
 
 /// The attempts of one call. None is under way after it, whatever ends the call.
 class http_call {
@@ -78,9 +38,13 @@ public:
     http_call(const http_call&) = delete;
     http_call& operator=(const http_call&) = delete;
     ~http_call() {
-        if (!client_.is_ours()) { // the attempts are the parent's
-            return;
+        if (client_.is_ours()) { // else the attempts are the parent's
+            end();
         }
+    }
+
+    /// Ends all that is under way.
+    void end() noexcept {
         cancel([](const http_attempt&) { return true; });
         while (inbox_.under_way != 0) {
             static_cast<void>(client_.wait(inbox_));
@@ -89,128 +53,32 @@ public:
 
     [[nodiscard]] size_t under_way() const noexcept { return inbox_.under_way; }
     result<void> submit(http_piece& piece) noexcept { return client_.submit(piece.attempt, inbox_); }
-    /// Which of `pieces` has news; one of them is under way.
+    /// Which of `pieces` has news; one of them is under way. Null if nobody waits for them any more: the thread's watch
+    /// says so, or `wanted`, unless it is null.
     template <class Pieces>
-    [[nodiscard]] http_piece& wait(const Pieces& pieces) noexcept {
-        const http_attempt* const ended = &client_.wait(inbox_);
-        return **std::find_if(pieces.begin(), pieces.end(), [&](const auto& each) { return &each->attempt == ended; });
+    [[nodiscard]] http_piece* wait(const Pieces& pieces, const read_requests* wanted = nullptr) noexcept {
+        const http_attempt* ended = nullptr;
+        while (ended == nullptr) {
+            if (!goes_on_waiting() || (wanted != nullptr && wanted->is_cancelled())) {
+                return nullptr;
+            }
+            ended = client_.wait(inbox_);
+        }
+        const auto is_of = [&](const auto& each) { return &each->attempt == ended; };
+        return &**std::find_if(pieces.begin(), pieces.end(), is_of);
     }
     /// Ends those soon for which `is_meant(attempt)`; wait() still gives them.
     template <class Condition>
     void cancel(const Condition& is_meant) noexcept {
-        client_.cancel(inbox_, is_meant);
+        if (inbox_.under_way != 0) {
+            client_.cancel(inbox_, is_meant);
+        }
     }
 
 private:
     http_client& client_;
     http_inbox inbox_;
 };
-
-// -- wording
-
-/// What is the matter with an attempt that ended without what was asked for.
-[[nodiscard]] ZTENSOR_COLD inline error describe_attempt(const http_piece& piece) {
-    const http_attempt& attempt = piece.attempt;
-    string more;
-    if (attempt.target != nullptr && piece.home != nullptr && attempt.target->host() != piece.home->host()) {
-        more += sentence(", at {} where it redirects to", {in_quotes(attempt.target->host())});
-    }
-    if (piece.tries != 0) {
-        more += sentence(", at try {}", {piece.tries + 1});
-    }
-    if (const string code = error_code_of(attempt.reply()); !code.empty()) {
-        more += sentence("; its answer says {}", {code});
-    }
-    const auto io = [&](const char* pattern) { return fail(errc::io_error, pattern, {more}); };
-    const auto os = [&](const char* pattern, std::errc meaning) {
-        return io(pattern).because(std::make_error_code(meaning));
-    };
-    const unsigned status = attempt.head.status();
-    if (attempt.problem == http_problem::other_status) {
-        switch (status) {
-        case 401:
-        case 403:
-            return fail(errc::io_error,
-                        "the server refuses access (status {}): credentials are missing, wrong or expired{}",
-                        {status, more})
-                .because(std::make_error_code(std::errc::permission_denied));
-        case 404:
-        case 410:
-            return fail(errc::file_not_found, "the server has nothing at this URL (status {}){}", {status, more});
-        case 412:
-            return fail(errc::file_changed,
-                        "the file has changed since it was opened: it has another ETag (status 412){}", {more});
-        case 416:
-            return attempt.head.range() && piece.total && attempt.head.range()->total != *piece.total
-                       ? fail(errc::file_changed, "the file has become {} bytes large; it had {} (status 416){}",
-                              {attempt.head.range()->total, *piece.total, more})
-                       : io("the server refuses the range that was asked for (status 416){}");
-        default:
-            return fail(errc::io_error, "the server answers with status {}{}", {status, more});
-        }
-    }
-    switch (attempt.failure) {
-    case http_failure::none:
-    case http_failure::stopped:
-        break;
-    case http_failure::cancelled:
-        return fail(errc::cancelled, "reading was stopped");
-    case http_failure::out_of_memory:
-        return fail(errc::out_of_memory, "libcurl ran out of memory");
-    case http_failure::no_address:
-        return io("DNS has no address for the host{}");
-    case http_failure::no_connection:
-        return io("no connection to the host{}").because({attempt.os_error, std::system_category()});
-    case http_failure::handshake:
-        return fail(errc::io_error, "TLS can't be begun with the host ({}){}", {attempt.words, more});
-    case http_failure::certificate:
-        return fail(errc::io_error, "TLS: the host's certificate is not trusted ({}){}", {attempt.words, more});
-    case http_failure::no_tls:
-        return io("this libcurl can't speak HTTPS{}");
-    case http_failure::connect_timed_out:
-        return os("the host can't be reached in the time that http_options::connect_timeout() gives{}",
-                  std::errc::timed_out);
-    case http_failure::stalled:
-        return os("the server sends nothing for the time that http_options::stall_timeout() gives{}",
-                  std::errc::timed_out);
-    case http_failure::timed_out:
-        return os("a request takes more time than http_options::deadline() gives{}", std::errc::timed_out);
-    case http_failure::broken:
-        return os("the connection was reset or ended early{}", std::errc::connection_reset);
-    case http_failure::other:
-        return fail(errc::io_error, "libcurl: {}{}", {attempt.words, more});
-    }
-    switch (attempt.problem) {
-    case http_problem::body_too_long:
-        return io(piece.message != nullptr ? "the server's answer is too large{}"
-                                           : "the server sends more bytes than the range has{}");
-    case http_problem::whole_content:
-        return io(
-            "the server does not give ranges of the file: it answers with all of it (status 200 instead of 206){}");
-    case http_problem::encoded:
-        return io("the server compresses the file on the way, although it was told not to (Content-Encoding){}");
-    case http_problem::no_range:
-        return io("the server does not say which range it sends (Content-Range is absent or malformed){}");
-    case http_problem::other_range:
-        return io("the server sends another range than was asked for{}");
-    case http_problem::other_total:
-        return fail(errc::file_changed, "the file has become {} bytes large; it had {}{}",
-                    {attempt.head.range() ? attempt.head.range()->total : 0, piece.total.value_or(0), more});
-    case http_problem::other_tag:
-        return fail(errc::file_changed, "the file has changed since it was opened: it has another ETag{}", {more});
-    case http_problem::head_too_large:
-        return io("the header of the server's response is too large{}");
-    case http_problem::head_malformed:
-    case http_problem::no_response:
-        return io("what the server sends is no well-formed response of HTTP{}");
-    case http_problem::none:
-    case http_problem::other_status:
-        break;
-    }
-    return piece.message != nullptr
-               ? io("the server answers with an error and a status of success{}")
-               : os("the server sends fewer bytes than the range has{}", std::errc::connection_reset);
-}
 
 /// Pieces of one file, and where it is: at the URL that was given, or that refresh() gave, or where redirects led.
 /// Members may be called from several threads at once.
@@ -231,7 +99,9 @@ public:
     /// The server has been reached: if it can't be any more, that may pass.
     void note_opened() noexcept { is_open_ = true; }
 
+    /// Errors: those of http_client::check_process(), before anything is locked.
     result<void> start(http_piece& piece, http_call& call) const {
+        ZTENSOR_TRY(client_->check_process());
         piece.attempt.deadline = 0;
         return send(piece, call);
     }

@@ -208,16 +208,20 @@ inline void make_pages(span<byte>) noexcept {
 #endif
 
 /// This process will not look at the whole pages of [offset, offset + length) of a mapped file soon: they leave its
-/// memory, so that the system can forget them, and come back when they are looked at.
+/// memory, so that the system can forget them, and come back when they are looked at. Those of other memory are zeros
+/// then.
 inline void forget_pages([[maybe_unused]] bytes_view mapped, [[maybe_unused]] uint64_t offset,
                          [[maybe_unused]] uint64_t length) noexcept {
 #if defined(__linux__) && defined(MADV_DONTNEED)
-    const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-    const uint64_t begin = (offset + page_bytes - 1) & ~(page_bytes - 1);
-    const uint64_t end = (offset + length) & ~(page_bytes - 1);
-    if (begin < end && end <= mapped.size()) {
-        auto* const first = const_cast<byte*>(mapped.data()) + begin;
-        static_cast<void>(::madvise(first, static_cast<size_t>(end - begin), MADV_DONTNEED)); // private, unwritten
+    if (offset > mapped.size()) {
+        return;
+    }
+    const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    auto* const at = const_cast<byte*>(mapped.data()) + offset;
+    const size_t before = bytes_to_multiple(at, page_bytes);
+    const uint64_t whole = length > before ? (length - before) / page_bytes * page_bytes : 0;
+    if (whole != 0 && before + whole <= mapped.size() - offset) {
+        static_cast<void>(::madvise(at + before, static_cast<size_t>(whole), MADV_DONTNEED)); // private, unwritten
     }
 #endif
 }

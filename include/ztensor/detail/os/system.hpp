@@ -125,14 +125,18 @@ private:
 
 class os_condition {
 public:
-    os_condition() noexcept = default;
     os_condition(const os_condition&) = delete;
     os_condition& operator=(const os_condition&) = delete;
 
-    /// `held` is let go of while waiting. May return without a notice.
+    // wait() releases `held` meanwhile, and may return without a notice; wait_for() also returns after `seconds`, by a
+    // clock that nobody sets.
 #if defined(_WIN32)
+    os_condition() noexcept = default;
     void wait(os_mutex& held) noexcept {
         ::SleepConditionVariableSRW(&native_, &held.native_, INFINITE, 0);
+    }
+    void wait_for(os_mutex& held, double seconds) noexcept {
+        ::SleepConditionVariableSRW(&native_, &held.native_, static_cast<DWORD>(seconds * 1000) + 1, 0);
     }
     void notify_one() noexcept {
         ::WakeConditionVariable(&native_);
@@ -144,12 +148,45 @@ public:
 private:
     CONDITION_VARIABLE native_ = CONDITION_VARIABLE_INIT;
 #else
+#if defined(__APPLE__) || defined(__wasi__)
+    os_condition() noexcept = default;
+#else
+    os_condition() noexcept {
+        ::pthread_condattr_t how;
+        ::pthread_condattr_init(&how);
+        ::pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
+        ::pthread_cond_init(&native_, &how);
+        ::pthread_condattr_destroy(&how);
+    }
+#endif
     ~os_condition() {
         ::pthread_cond_destroy(&native_);
     }
     void wait(os_mutex& held) noexcept {
         ::pthread_cond_wait(&native_, &held.native_);
     }
+#if defined(__wasi__) // which has one thread
+    void wait_for(os_mutex& held, double /*seconds*/) noexcept {
+        wait(held);
+    }
+#else
+    void wait_for(os_mutex& held, double seconds) noexcept {
+        constexpr long second = 1'000'000'000;
+        ::timespec until = {};
+#if !defined(__APPLE__)
+        ::clock_gettime(CLOCK_MONOTONIC, &until);
+#endif
+        until.tv_sec += static_cast<::time_t>(seconds);
+        until.tv_nsec += static_cast<long>((seconds - static_cast<double>(static_cast<::time_t>(seconds))) * second);
+        until.tv_sec += until.tv_nsec / second;
+        until.tv_nsec %= second;
+#if defined(__APPLE__)
+        ::pthread_cond_timedwait_relative_np(&native_, &held.native_, &until);
+#else
+        ::pthread_cond_timedwait(&native_, &held.native_, &until);
+#endif
+    }
+#endif
     void notify_one() noexcept {
         ::pthread_cond_signal(&native_);
     }
@@ -177,10 +214,13 @@ struct kept_object {
 enum class kept_kind : unsigned char { memory, zstd_decoder, zstd_encoder };
 inline constexpr size_t kept_kinds = 3;
 
+class wait_watch;
+
 /// Nothing in it has a destructor, so that it is whole until the thread's memory is gone.
 struct thread_state {
     bool is_at_work = false; ///< for a call of the library, and so on all threads that such a call has
     bool is_over = false;    ///< what was kept is gone, and nothing is kept any more
+    wait_watch* watch = nullptr; ///< of the call that the thread works for; null: none
     kept_object kept[kept_kinds];
 };
 

@@ -22,6 +22,78 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+// -- wait watch
+//
+// How a call that waits for bytes, such as those of a silent server, hears that its caller wants it to end.
+
+/// A thread that waits looks at its watch after so long, whatever it waits for.
+inline constexpr double watch_seconds = 0.1;
+
+/// What the threads of one call look at while they wait.
+class wait_watch {
+public:
+    /// `asks(owner)` says whether the call goes on. It is called on the thread that makes this and on no other. Null:
+    /// stop() alone ends the call.
+    explicit wait_watch(bool (*asks)(void* owner) noexcept = nullptr, void* owner = nullptr) noexcept
+        : asks_(asks), owner_(owner) {}
+    wait_watch(const wait_watch&) = delete;
+    wait_watch& operator=(const wait_watch&) = delete;
+
+    void stop() noexcept { is_stopped_ = true; }
+    [[nodiscard]] bool is_stopped() const noexcept { return is_stopped_; }
+
+    /// Asks again if the last answer is old.
+    [[nodiscard]] bool goes_on() noexcept {
+        const bool is_due = asks_ != nullptr && thread_mark() == asker_ && !is_stopped_ && steady_seconds() >= next_;
+        if (is_due) {
+            wait_watch* const mine = std::exchange(this_thread().watch, nullptr); // the function may read, and wait
+            is_stopped_ = !asks_(owner_);
+            this_thread().watch = mine;
+            next_ = steady_seconds() + watch_seconds;
+        }
+        return !is_stopped_;
+    }
+
+private:
+    bool (*const asks_)(void* owner) noexcept;
+    void* const owner_;
+    const void* const asker_ = thread_mark();
+    double next_ = steady_seconds() + watch_seconds;
+    std::atomic<bool> is_stopped_{false};
+};
+
+/// The calling thread looks at this watch as long as it lives.
+class watched_thread {
+public:
+    explicit watched_thread(wait_watch* watch) noexcept : before_(std::exchange(this_thread().watch, watch)) {}
+    watched_thread(const watched_thread&) = delete;
+    watched_thread& operator=(const watched_thread&) = delete;
+    ~watched_thread() { this_thread().watch = before_; }
+
+private:
+    wait_watch* before_;
+};
+
+/// False if the call that this thread works for is to end.
+[[nodiscard]] inline bool goes_on_waiting() noexcept {
+    wait_watch* const watch = this_thread().watch;
+    return watch == nullptr || watch->goes_on();
+}
+
+/// Waits on `changed`, and looks at the watch with the mutex released. Returns without a notice, too. False if the call
+/// is to end.
+[[nodiscard]] inline bool wait_watched(os_condition& changed, os_mutex& held) noexcept {
+    if (this_thread().watch == nullptr) {
+        changed.wait(held);
+        return true;
+    }
+    changed.wait_for(held, watch_seconds);
+    held.unlock();
+    const bool goes_on = goes_on_waiting();
+    held.lock();
+    return goes_on;
+}
+
 // -- task group
 //
 // Work on several threads of the executor at the same time. The caller's thread always works along and never waits for
@@ -102,7 +174,7 @@ private:
             mutex_.lock();
             is_joined_ = true;
             while (active_ != 0) {
-                idle_.wait(mutex_);
+                static_cast<void>(wait_watched(idle_, mutex_)); // the threads look at the same watch
             }
             leave();
         }
@@ -232,11 +304,13 @@ void run_in_parallel(unsigned threads, size_t most, Work&& work) {
     const size_t wanted = useful_threads(threads, most);
     struct guarded_work {
         std::remove_reference_t<Work>& work;
+        wait_watch* watch;
         first_exception failure;
-    } all{work, {}};
+    } all{work, this_thread().watch, {}};
     const auto take_turns = [](void* context) {
         auto& mine = *static_cast<guarded_work*>(context);
         const at_work here;
+        const watched_thread watched(mine.watch);
         mine.failure.guard(mine.work);
     };
     run_with_helpers(take_turns, &all, wanted - 1);
@@ -333,8 +407,8 @@ private:
                 if (can_run_next()) {
                     has_help = false;
                     run_next();
-                } else {
-                    done_.wait(mutex_);
+                } else if (!wait_watched(done_, mutex_)) {
+                    watch_.stop();
                 }
             }
             return has_help;
@@ -349,6 +423,7 @@ private:
         };
 
         void help() noexcept {
+            const watched_thread watched(&watch_);
             const os_lock lock(mutex_);
             while (can_run_next()) {
                 run_next();
@@ -399,6 +474,7 @@ private:
         size_t running_ = 0;
         size_t helpers_ = 0; ///< threads that are at work here, or asked for
         running_task* first_running_ = nullptr;
+        wait_watch watch_; ///< of the helpers: a caller that waits stops it when its own is
         task_group group_{[](void* self) { static_cast<task_list*>(self)->help(); },
                           this}; ///< joined before all else goes
     };

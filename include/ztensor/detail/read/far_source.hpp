@@ -85,6 +85,7 @@ private:
     friend class far_source;
     class call;
     class read_here;
+    [[nodiscard]] bool is_ours() const noexcept;
 
     using progress = announced_piece::progress;
 
@@ -103,6 +104,7 @@ private:
     size_t calls_ = 0; ///< of read_many(), asked for or under way, but for those that found nothing more to ask for
     bool has_begun_ = false;
     bool is_cancelled_ = false;
+    bool is_abandoned_ = false; ///< nobody wants what is under way
     announcement* next_ = nullptr; ///< to be fetched once this one is read
     os_mutex spawning_;
     task_group group_{[](void* self) { static_cast<announcement*>(self)->fetch(); }, this};
@@ -150,8 +152,9 @@ public:
 private:
     friend class announcement;
 
+    /// Null in a forked child, whose copy of the mutex may be locked: nothing is announced there.
     [[nodiscard]] const far_source* far_at(uint64_t& /*offset*/, uint64_t /*length*/) const noexcept override {
-        return this;
+        return process_ == process_id() ? this : nullptr;
     }
     [[nodiscard]] bool reads_files() const noexcept override { return false; } // not where its bytes are asked for
 
@@ -239,6 +242,12 @@ public:
         }
     }
 
+    [[nodiscard]] bool is_cancelled() const noexcept override {
+        of_.source_.end_if_forked();
+        const os_lock lock(of_.source_.mutex_);
+        return of_.is_abandoned_;
+    }
+
 private:
     /// A call that waits for what it has under way does not ask for what can be begun meanwhile: others may.
     void count(bool asks) noexcept {
@@ -285,15 +294,22 @@ inline announcement::announcement(const far_source& source, uint64_t most_bytes)
     : source_(source), pieces_(source.preferences_, most_bytes) {
 }
 
+/// False in a process that was forked off from the one that made the source.
+inline bool announcement::is_ours() const noexcept {
+    return source_.process_ == process_id();
+}
+
+/// The group is not looked at before the last reader has left: each may ask it for threads.
 ZTENSOR_COLD inline announcement::~announcement() {
-    if (!has_begun_ || !group_.is_ours()) {
+    if (!has_begun_ || !is_ours()) {
         return;
     }
     {
         const os_lock lock(source_.mutex_);
-        is_cancelled_ = true;
+        is_cancelled_ = is_abandoned_ = true;
         vector<announcement*>& all = source_.announced_;
         all.erase(std::find(all.begin(), all.end(), this));
+        source_.changed_.notify_all();
         while (readers_ != 0) {
             source_.changed_.wait(source_.mutex_);
         }
@@ -346,9 +362,11 @@ ZTENSOR_COLD inline result<size_t> announcement::take(announced_piece& piece, ui
         next->spawn();
         source_.mutex_.lock();
     }
-    while (piece.is_queued() || piece.state == progress::under_way) {
+    while (!is_abandoned_ && (piece.is_queued() || piece.state == progress::under_way)) {
         if (!piece.is_queued()) {
-            source_.changed_.wait(source_.mutex_);
+            if (!wait_watched(source_.changed_, source_.mutex_)) {
+                return fail(errc::cancelled, "reading was stopped");
+            }
             continue;
         }
         if (piece.place.empty()) {
@@ -360,6 +378,9 @@ ZTENSOR_COLD inline result<size_t> announcement::take(announced_piece& piece, ui
         if (start(piece)) {
             read_here(*this, piece)();
         }
+    }
+    if (is_abandoned_ && piece.state != progress::arrived) {
+        return size_t{0}; // which this reader, of another call, asks for itself
     }
     const size_t size = smaller_size(piece.end - offset, destination.size());
     if (piece.state == progress::failed) {

@@ -56,6 +56,7 @@ public:
                 run(units_[i]);
             }
         });
+        ZTENSOR_TRY(meter_.end());
         for (const load_target& each : targets_) {
             if (each.is_whole()) {
                 drop_behind(*each.file, *each.component);

@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/codec/ggml_blocks.hpp>
 #include <ztensor/detail/codec/ggml_types.hpp>
+#include <ztensor/detail/read/arriving.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/parts.hpp>
@@ -267,6 +268,12 @@ public:
             ZTENSOR_TRY(check_budget(*file_, to, total, number_bytes_));
             return read_growing(to, static_cast<size_t>(total));
         }
+        return read_as_it_comes(*file_, *component_, to, number_bytes_,
+                                [&](const element_memory& memory) { return read_counted(memory, total); });
+    }
+
+    /// So many, into memory that may be touched at once.
+    result<void> read_counted(const element_memory& to, uint64_t total) const {
         ZTENSOR_TRY_ASSIGN(const span<byte> numbers, make(to, total));
         if (is_raw()) {
             blob_check check(*file_, *component_);
@@ -335,8 +342,12 @@ public:
         ZTENSOR_TRY_ASSIGN(const element_part part, find_part(dimensions, ranges));
         ZTENSOR_TRY(check_memory_limit(part.count * element_bytes(), file_->options));
         if (are_whole_blocks(ranges)) {
-            ZTENSOR_TRY_ASSIGN(const span<byte> numbers, make(to, part.count * numbers_per_element()));
-            return read_elements_of(part, numbers, read_bytes);
+            return read_as_it_comes(*file_, *component_, to, number_bytes_,
+                                    [&](const element_memory& memory) -> result<void> {
+                                        const uint64_t count = part.count * numbers_per_element();
+                                        ZTENSOR_TRY_ASSIGN(const span<byte> numbers, make(memory, count));
+                                        return read_elements_of(part, numbers, read_bytes);
+                                    });
         }
         byte_buffer whole; // of the blocks that the ranges cut
         ZTENSOR_TRY(allocate(whole, part.count * converted_bytes(), "blocks of weights"));

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_PARTS_HPP
 
 #include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/read/arriving.hpp>
 #include <ztensor/detail/read/decode.hpp>
 
 #include <algorithm>
@@ -29,10 +30,11 @@ inline result<void> to_host(const component_record& component, const element_req
 inline result<span<byte>> read_growing(const opened_file& file, const component_record& component,
                                        const element_request& request, element_memory elements) {
     const auto total = static_cast<size_t>(component.length / request.size_bytes);
-    // What takes time to come is asked for as a whole.
-    const bool is_slow = source_access::is_far(*file.source, component.offset, component.length) ||
-                         source_access::is_cold(*file.source, component.offset, component.length);
-    const size_t piece = is_slow ? total : (std::max<size_t>)(cached_piece_bytes / request.size_bytes, 1);
+    // What a disk has to give is asked for as a whole. What comes from elsewhere may never come: it takes memory as it
+    // arrives.
+    const bool is_cold = source_access::is_cold(*file.source, component.offset, component.length);
+    const size_t piece = is_cold ? total : (std::max<size_t>)(cached_piece_bytes / request.size_bytes, 1);
+    const read_ahead stored(file.options.threads(), *file.source, component.offset, component.length);
     const prefault ahead(reserve_large(elements, total, request.size_bytes), threads_for_pages(file));
     blob_check check(file, component);
     span<byte> memory;
@@ -50,10 +52,10 @@ inline result<span<byte>> read_growing(const opened_file& file, const component_
     return intact ? result<span<byte>>(memory) : std::move(intact).error();
 }
 
-/// Of a failure, which is passed on: no byte but 0 and 1 must stay behind in bools.
-inline result<void> leave_bools(result<void> done, const element_request& request, span<byte> destination) {
-    if (!done && request.is_bool && !destination.empty()) {
-        std::memset(destination.data(), 0, destination.size());
+/// Of a failure, which is passed on: no byte but 0 and 1 must stay behind in bools of the caller's.
+inline result<void> leave_bools(result<void> done, const element_request& request, const element_memory& elements) {
+    if (!done && request.is_bool && !elements.given.empty()) {
+        std::memset(elements.given.data(), 0, elements.given.size());
     }
     return done;
 }
@@ -91,6 +93,10 @@ inline result<void> read_elements(const opened_file& file, const component_recor
         ZTENSOR_TRY_ASSIGN(memory, read_growing(file, component, request, elements));
     } else if (!count && elements.resize != nullptr) {
         ZTENSOR_TRY_ASSIGN(memory, read_uncounted(file, component, request, elements));
+    } else if (elements.reserve != nullptr && !is_here(file, component)) {
+        return read_as_it_comes(file, component, elements, request.size_bytes, [&](const element_memory& arriving) {
+            return read_elements(file, component, request, arriving);
+        });
     } else {
         ZTENSOR_TRY_ASSIGN(memory, count ? make_room(elements, *count, request.size_bytes) : memory);
         done = decode(file, component, memory);
@@ -99,7 +105,7 @@ inline result<void> read_elements(const opened_file& file, const component_recor
     if (done) {
         done = to_host(component, request, memory);
     }
-    return leave_bools(std::move(done), request, memory);
+    return leave_bools(std::move(done), request, elements);
 }
 
 // -- parts
@@ -205,9 +211,10 @@ private:
     span<const index_range> ranges_;
 };
 
-/// Some elements; of raw data and of several zstd frames reading no others.
-inline result<void> read_part(const opened_file& file, const component_record& component,
-                              const element_request& request, const part_finder& find, const element_memory& elements) {
+/// Some elements, into memory that may be touched at once; of raw data and of several zstd frames reading no others.
+inline result<void> read_part_of(const opened_file& file, const component_record& component,
+                                 const element_request& request, const part_finder& find,
+                                 const element_memory& elements) {
     ZTENSOR_TRY_ASSIGN(const optional<uint64_t> count, count_elements(file, component, request));
     byte_buffer decoded;
     span<byte> whole;
@@ -232,7 +239,15 @@ inline result<void> read_part(const opened_file& file, const component_record& c
     if (done) {
         done = to_host(component, request, memory);
     }
-    return leave_bools(std::move(done), request, memory);
+    return leave_bools(std::move(done), request, elements);
+}
+
+/// The same, into any memory.
+inline result<void> read_part(const opened_file& file, const component_record& component,
+                              const element_request& request, const part_finder& find, const element_memory& elements) {
+    return read_as_it_comes(file, component, elements, request.size_bytes, [&](const element_memory& memory) {
+        return read_part_of(file, component, request, find, memory);
+    });
 }
 
 } // namespace detail

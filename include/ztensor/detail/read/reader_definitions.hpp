@@ -367,9 +367,12 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads, const progr
             detail::expect_verified(*each.file_, meter);
         }
         verification answer;
-        for (const reader& each : files()) {
-            ZTENSOR_TRY(detail::add_verification(answer, each, threads, meter));
+        result<void> done;
+        for (std::size_t i = 0; done && i < files().size(); ++i) {
+            done = detail::add_verification(answer, files()[i], threads, meter);
         }
+        ZTENSOR_TRY(meter.end());
+        ZTENSOR_TRY(std::move(done));
         meter.finish();
         return answer;
     });

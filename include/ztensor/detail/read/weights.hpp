@@ -195,18 +195,6 @@ inline result<void> read_weights(const opened_file& file, const object_record& o
     return numbers ? numbers->read(memory) : numbers.error();
 }
 
-/// Numbers whose type is known at run time only.
-struct number_buffer {
-    vector<byte> bytes;
-    size_t number_bytes;
-
-    static span<byte> resize(void* owner, size_t count) {
-        auto& mine = *static_cast<number_buffer*>(owner);
-        mine.bytes.resize(count * mine.number_bytes);
-        return mine.bytes;
-    }
-};
-
 /// Some numbers of a whole of these dimensions: of the elements of `component`, or, where that is null, of the weights
 /// of an object that is not dense. What can't be read in parts (elements that share bytes, groups, what only decoding
 /// counts) is made as a whole first. Errors: as read_weights(); out_of_bounds.
@@ -224,12 +212,11 @@ inline result<void> read_numbers_of_part(const opened_file& file, const object_r
             return numbers.read_part(dimensions, ranges, memory, read_bytes);
         }
     }
-    number_buffer whole = {{}, number_bytes};
-    const element_memory all = {&whole, number_buffer::resize};
-    ZTENSOR_TRY(component != nullptr ? read_numbers(file, object, *component, to, all)
-                                     : read_weights(file, object, to, all));
+    untouched_elements whole(number_bytes);
+    ZTENSOR_TRY(component != nullptr ? read_numbers(file, object, *component, to, whole.memory())
+                                     : read_weights(file, object, to, whole.memory()));
     read_bytes += component != nullptr ? component->length : 0;
-    return copy_numbers(file, whole.bytes, dimensions, ranges, number_bytes, memory);
+    return copy_numbers(file, whole.bytes(), dimensions, ranges, number_bytes, memory);
 }
 
 } // namespace detail

@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/transfer/copy_meter.hpp>
 #include <ztensor/detail/transfer/transcode.hpp>
 #include <ztensor/detail/write/sharded_core.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
@@ -103,21 +104,15 @@ result<void> copy_file_attributes(const reader& from, Writer& to) {
 /// `put(object) -> result<void>` copies one.
 template <class Put>
 result<void> copy_objects(const vector<copied_object>& objects, const copy_options& options, const Put& put) {
-    copy_progress progress;
+    copy_meter meter(options.progress());
     read_ahead stored(0);
     for (const copied_object& each : objects) {
-        progress.total_bytes += each.stored_bytes;
+        meter.expect(each.stored_bytes);
         announce_object(stored, object_access::file_of(each.object), object_access::record_of(each.object));
     }
     stored.begin();
     for (const copied_object& each : objects) {
-        ZTENSOR_TRY(put(each));
-        progress.object = each.object.name();
-        progress.done_bytes += each.stored_bytes;
-        if (options.progress() && !options.progress()(progress)) {
-            return fail(errc::cancelled, "the copy was stopped after {} of {} bytes",
-                        {progress.done_bytes, progress.total_bytes});
-        }
+        ZTENSOR_TRY(meter.add(put(each), each.object.name(), each.stored_bytes));
     }
     return {};
 }

@@ -17,6 +17,7 @@
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/transfer/copy_meter.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/io.hpp>
 #include <ztensor/object_view.hpp>
@@ -197,21 +198,15 @@ result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
 /// Errors: cancelled.
 template <class Write>
 result<void> write_each(const vector<exported_tensor>& tensors, const export_options& options, const Write& write) {
-    copy_progress progress;
+    copy_meter meter(options.progress());
     read_ahead stored(0);
     for (const exported_tensor& each : tensors) {
-        progress.total_bytes += each.bytes;
+        meter.expect(each.bytes);
         announce_object(stored, object_access::file_of(each.object), object_access::record_of(each.object));
     }
     stored.begin();
     for (const exported_tensor& each : tensors) {
-        ZTENSOR_TRY(write(each));
-        progress.object = each.name;
-        progress.done_bytes += each.bytes;
-        if (options.progress() && !options.progress()(progress)) {
-            return fail(errc::cancelled, "the export was stopped after {} of {} bytes",
-                        {progress.done_bytes, progress.total_bytes});
-        }
+        ZTENSOR_TRY(meter.add(write(each), each.name, each.bytes));
     }
     return {};
 }
