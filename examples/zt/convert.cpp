@@ -3,6 +3,7 @@
 #include "input.hpp"
 #include "pipe.hpp"
 #include "rewriting.hpp"
+#include "scales.hpp"
 #include "selection.hpp"
 #include "terminal.hpp"
 
@@ -26,6 +27,7 @@ struct convert_options {
     rewriting how;
     bool drops_attributes = false;
     bool is_strict = false;
+    bool takes_raw_values = false;
 };
 
 /// What becomes the one array of a .npy file.
@@ -107,6 +109,16 @@ void tell_share(const std::vector<ztensor::reader>& files, const convert_options
               << std::setprecision(1) << 100 * share << " %\n";
 }
 
+/// Where codes would become numbers without their scales, or a file of their own.
+void refuse_codes(const std::vector<ztensor::reader>& files, const convert_options& options) {
+    const bool is_npy = has_ending(options.out, ".npy");
+    if (options.takes_raw_values || (options.how.dtype.empty() && !is_npy)) {
+        return;
+    }
+    refuse_codes(files, is_npy ? "a .npy file" : "what --dtype makes",
+                 [&](const ztensor::object_view& object) { return options.selected.takes(object); });
+}
+
 exit_code convert_file(convert_options& options) {
     const bool is_zt = has_ending(options.out, ".zt");
     if (!is_zt && !has_ending(options.out, ".safetensors") && !has_ending(options.out, ".npz") &&
@@ -114,11 +126,13 @@ exit_code convert_file(convert_options& options) {
         throw usage_error("OUT ends with .zt, .safetensors, .npz or .npy, not as \"" + printable(options.out) +
                           "\" does");
     }
-    const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
-    if (tell_skipped(files) && options.is_strict) {
+    const input_set set = open_set(options.in, options.input);
+    const std::vector<ztensor::reader>& files = set.files;
+    if (tell_skipped(set) && options.is_strict) {
         throw content_error("not all of " + printable(options.in) + " can be read, and --strict was given");
     }
     options.selected.check(files);
+    refuse_codes(files, options);
     if (!is_zt && files.size() != 1) {
         throw usage_error("several files become one .zt file; convert that into another format then");
     }
@@ -168,6 +182,7 @@ void add_convert(tool& to) {
     command->add_flag(
         "--drop-attributes", options->drops_attributes,
         "Leave out the attributes that the new format has no place for: all of them, or the file's in version 0.1");
+    add_raw_values_option(*command, options->takes_raw_values);
     command->add_flag("--strict", options->is_strict, "Convert nothing of a file of which something has to be skipped");
 }
 

@@ -27,8 +27,9 @@ struct copy_choice {
 };
 
 exit_code copy_file(copy_choice& options, const ztensor::format_version* version) {
-    const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
-    tell_skipped(files);
+    const input_set set = open_set(options.in, options.input);
+    const std::vector<ztensor::reader>& files = set.files;
+    tell_skipped(set);
     options.selected.check(files);
     ztensor::write_options how;
     how.version(version != nullptr ? *version : version_like(files.front()));
@@ -46,10 +47,10 @@ exit_code copy_file(copy_choice& options, const ztensor::format_version* version
 exit_code merge_files(copy_choice& options) {
     std::vector<ztensor::reader> files;
     for (const std::string& path : options.inputs) {
-        const std::vector<ztensor::reader> opened = open_inputs(path, options.input);
-        files.insert(files.end(), opened.begin(), opened.end());
+        const input_set opened = open_set(path, options.input);
+        tell_skipped(opened);
+        files.insert(files.end(), opened.files.begin(), opened.files.end());
     }
-    tell_skipped(files);
     options.selected.check(files);
     auto to = ztensor::writer::create(options.out).value();
     for (const ztensor::reader& from : files) {

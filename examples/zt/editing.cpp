@@ -26,10 +26,10 @@ exit_code append_files(edit_options& options) {
     require_changeable(options.path);
     std::vector<ztensor::reader> files;
     for (const std::string& path : options.words) {
-        const std::vector<ztensor::reader> opened = open_inputs(path, options.input);
-        files.insert(files.end(), opened.begin(), opened.end());
+        const input_set opened = open_set(path, options.input);
+        tell_skipped(opened);
+        files.insert(files.end(), opened.files.begin(), opened.files.end());
     }
-    tell_skipped(files);
     options.selected.check(files);
     const auto mode = options.is_in_place ? ztensor::publish_mode::in_place : ztensor::publish_mode::replace;
     auto to = ztensor::writer::append(options.path, ztensor::write_options().publish(mode)).value();

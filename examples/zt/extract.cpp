@@ -3,6 +3,7 @@
 #include "input.hpp"
 #include "numbers.hpp"
 #include "rewriting.hpp"
+#include "scales.hpp"
 #include "terminal.hpp"
 
 #include <memory>
@@ -18,6 +19,7 @@ struct extract_options {
     std::string out;
     std::string dtype;
     input_options input;
+    bool takes_raw_values = false;
 };
 
 exit_code extract_tensor(const extract_options& options) {
@@ -25,6 +27,10 @@ exit_code extract_tensor(const extract_options& options) {
     const ztensor::reader* const found = find_file(files, options.name);
     const ztensor::reader& file = found != nullptr ? *found : files.front(); // which says that it has none
     require_other_file(options.out, options.path, files);
+    if (!options.takes_raw_values) {
+        refuse_codes(files, "a .npy file",
+                     [&](const ztensor::object_view& object) { return object.name() == options.name; });
+    }
     ztensor::export_options how;
     if (!options.dtype.empty()) {
         how.floats_as(*ztensor::find_dtype(options.dtype));
@@ -50,6 +56,7 @@ void add_extract(tool& to) {
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"f64", "f32", "f16"}));
     options->input.add_options(*command);
+    add_raw_values_option(*command, options->takes_raw_values);
 }
 
 } // namespace zt

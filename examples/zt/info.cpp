@@ -182,9 +182,9 @@ std::string change_note(const std::string& path) {
 }
 
 /// The files of `path`; what is wrong with one that is being changed in place is told with that.
-std::vector<ztensor::reader> open_noted(const std::string& path, const std::string& note) {
+input_set open_noted(const std::string& path, const std::string& note) {
     try {
-        return open_inputs(path);
+        return open_set(path);
     } catch (const ztensor::exception& failure) {
         if (note.empty()) {
             throw;
@@ -203,7 +203,8 @@ void save_layout(const std::vector<ztensor::reader>& files, const info_options& 
 
 exit_code show_one(const std::string& path, info_options& options) {
     const std::string note = change_note(path);
-    const std::vector<ztensor::reader> files = open_noted(path, note);
+    const input_set set = open_noted(path, note);
+    const std::vector<ztensor::reader>& files = set.files;
     options.selected.check(files);
     if (!options.layout_path.empty()) {
         save_layout(files, options);
@@ -213,7 +214,7 @@ exit_code show_one(const std::string& path, info_options& options) {
         }
         print_files(files, options);
     }
-    tell_skipped(files);
+    tell_skipped(set);
     if (!note.empty()) {
         std::cout << note << '\n';
     }
@@ -225,19 +226,19 @@ exit_code add_json(const std::string& path, info_options& options, nlohmann::ord
     if (const std::string note = change_note(path); !note.empty()) {
         std::cerr << note << '\n';
     }
-    std::vector<ztensor::reader> files;
+    input_set set;
     try {
-        files = open_inputs(path);
+        set = open_set(path);
     } catch (const ztensor::exception& failure) {
         all.push_back({{"path", path}, {"error", json_of(failure.error())}});
         throw;
     }
-    options.selected.check(files);
+    options.selected.check(set.files);
     bool is_damaged = false;
-    for (const ztensor::reader& file : files) {
+    for (const ztensor::reader& file : set.files) {
         all.push_back(json_of(file, options.selected, options.has_digests, is_damaged));
     }
-    tell_skipped(files);
+    tell_skipped(set);
     return is_damaged ? bad : good;
 }
 

@@ -97,8 +97,8 @@ ztensor::reader open_input(const std::string& path, const input_options& options
     return opened(path, options).value();
 }
 
-std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options) {
-    const auto set = opened(path, options);
+input_set open_set(const std::string& path, const input_options& options) {
+    auto set = opened(path, options);
     if (!set && set.error().code() == ztensor::errc::invalid_argument) { // which model is meant, the files don't say
         throw content_error(set.error().what());
     }
@@ -106,7 +106,11 @@ std::vector<ztensor::reader> open_inputs(const std::string& path, const input_op
     if (files.empty()) {
         throw content_error(printable(path) + " names no file");
     }
-    return {files.begin(), files.end()};
+    return {set.value(), {files.begin(), files.end()}};
+}
+
+std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options) {
+    return open_set(path, options).files;
 }
 
 void require_other_file(const std::string& out, const std::string& path, const std::vector<ztensor::reader>& files) {
@@ -134,25 +138,43 @@ void save_text(const std::string& out, const std::string& text, const std::strin
     }
 }
 
-bool tell_skipped(const std::vector<ztensor::reader>& files) {
-    bool tells = false;
-    for (const ztensor::reader& file : files) {
-        const std::string start = "zt: " + path_of(file) + ": ";
-        for (const ztensor::skipped_item& each : file.skipped()) {
-            const std::string where = each.where.empty() ? "" : " in \"" + printable(each.where) + '"';
-            const std::string why =
-                replaced(printable(in_words_of_zt(each.why)), "\\\"", "\""); // a sentence, which may quote
-            std::cerr << start << "skipped \"" << printable(each.name) << '"' << where << ": " << why << '\n';
+namespace {
+
+/// Items of the file, or of all files together. True if there are any.
+bool tell_items(const ztensor::reader& file, ztensor::span<const ztensor::skipped_item> items) {
+    const std::string start = "zt: " + path_of(file) + ": ";
+    for (const ztensor::skipped_item& each : items) {
+        const std::string where = each.where.empty() ? "" : " in \"" + printable(each.where) + '"';
+        const std::string why =
+            replaced(printable(in_words_of_zt(each.why)), "\\\"", "\""); // a sentence, which may quote
+        std::cerr << start << "skipped \"" << printable(each.name) << '"' << where << ": " << why << '\n';
+    }
+    if (!items.empty()) {
+        std::cerr << start << grouped(items.size()) << " skipped, " << grouped(file.size()) << " objects read\n";
+    }
+    return !items.empty();
+}
+
+} // namespace
+
+ztensor::span<const ztensor::skipped_item> left_out_of(const input_set& set) {
+    std::size_t of_files = 0; // which come last
+    for (const ztensor::reader& file : set.files) {
+        of_files += file.skipped().size();
+    }
+    const auto& all = set.all.skipped();
+    return {all.data(), all.size() - of_files};
+}
+
+bool tell_skipped(const input_set& set) {
+    bool tells = tell_items(set.all, left_out_of(set));
+    for (const ztensor::reader& file : set.files) {
+        const bool has_items = tell_items(file, file.skipped());
+        const bool is_empty = file.empty() && file.container() != ztensor::container_kind::zt;
+        if (!has_items && is_empty) {
+            std::cerr << "zt: " << path_of(file) << ": no tensors were found in it\n";
         }
-        if (!file.skipped().empty()) {
-            std::cerr << start << grouped(file.skipped().size()) << " skipped, " << grouped(file.size())
-                      << " objects read\n";
-        } else if (file.empty() && file.container() != ztensor::container_kind::zt) {
-            std::cerr << start << "no tensors were found in it\n";
-        } else {
-            continue;
-        }
-        tells = true;
+        tells = tells || has_items || is_empty;
     }
     return tells;
 }

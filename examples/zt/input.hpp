@@ -35,7 +35,16 @@ void require_changeable(const std::string& path);
 /// The one place where files are opened for reading: one of them. Throws content_error and ztensor::exception.
 ztensor::reader open_input(const std::string& path, const input_options& options = {});
 
-/// The same of what may be several files: the shards of a model, by their folder or index, or one file. At least one.
+/// What may be several files, at least one: each by itself, and all as one, which knows what is left out of a folder.
+struct input_set {
+    ztensor::reader all;
+    std::vector<ztensor::reader> files;
+};
+
+/// The same of the shards of a model, by their folder or index, or of one file.
+input_set open_set(const std::string& path, const input_options& options = {});
+
+/// The files of such a set.
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options = {});
 
 /// Writes a page or a picture of what was read at `path` from `files`. Throws usage_error if `out` is one of these.
@@ -46,9 +55,12 @@ void save_text(const std::string& out, const std::string& text, const std::strin
 /// `files`.
 void require_other_file(const std::string& out, const std::string& path, const std::vector<ztensor::reader>& files);
 
-/// Tells on the standard error what the files hold that is not among their objects: a line each and a count, and which
-/// files of other formats have no objects at all. True if there is anything to tell.
-bool tell_skipped(const std::vector<ztensor::reader>& files);
+/// Tells on the standard error what is left out of the set, and what its files hold that is not among their objects: a
+/// line each and a count, and which files of other formats have no objects at all. True if there is anything to tell.
+bool tell_skipped(const input_set& set);
+
+/// What is left out of the set itself: files of a folder, and objects of its files.
+ztensor::span<const ztensor::skipped_item> left_out_of(const input_set& set);
 
 /// What a file is, such as "zTensor 1.2" or "gguf".
 std::string kind_of(const ztensor::reader& file);

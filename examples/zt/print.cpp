@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "input.hpp"
 #include "numbers.hpp"
+#include "scales.hpp"
 #include "terminal.hpp"
 
 #include <algorithm>
@@ -90,6 +91,9 @@ exit_code print_tensor(const print_options& options) {
     }
     std::cout << printable(object.name()) << ' ' << to_string(shape) << ' '
               << printable(object.dtype().is_present() ? object.dtype().text() : object.format().text()) << '\n';
+    if (const std::string scales = scale_finder(files).scales_of(object); !scales.empty()) {
+        std::cerr << "zt: these are the values as they are stored: their scales are in " << printable(scales) << '\n';
+    }
     const std::uint64_t row = shape.empty() || shape.back() == 0 ? 1 : shape.back();
     const bool is_plain = !object.type().is_present();
     const std::string what = "reading " + options.name;

@@ -4,6 +4,7 @@
 #include "json_info.hpp"
 #include "layout.hpp"
 #include "report_page.hpp"
+#include "scales.hpp"
 #include "stats.hpp"
 #include "terminal.hpp"
 #include "wording.hpp"
@@ -24,6 +25,7 @@ struct report_options {
     std::string path;
     std::string out;
     bool has_stats = true;
+    bool takes_raw_values = false;
 };
 
 /// Names and words of files, which need not be UTF-8.
@@ -35,7 +37,12 @@ json number_of(double number) {
     return std::isfinite(number) ? json(number) : json(std::isnan(number) ? "NaN" : number < 0 ? "-inf" : "inf");
 }
 
-void add_numbers(json& row, const ztensor::object_view& object) {
+void add_numbers(json& row, const ztensor::object_view& object, const scale_finder* finder) {
+    const std::string scales = finder != nullptr ? finder->scales_of(object) : "";
+    if (!scales.empty()) {
+        row["why"] = "codes, whose scales are in " + as_utf8(scales) + "; --raw-values shows them";
+        return;
+    }
     const auto stats = stats_of(object);
     if (!stats) {
         row["why"] = as_utf8(in_words_of_zt(std::string(stats.error().sentence())));
@@ -53,7 +60,7 @@ void add_numbers(json& row, const ztensor::object_view& object) {
     row["infinite"] = stats->infinite;
 }
 
-json row_of(const ztensor::object_view& object, bool has_stats) {
+json row_of(const ztensor::object_view& object, bool has_stats, const scale_finder* finder) {
     std::string types, encodings, digests;
     const auto add = [](std::string& list, std::string_view word) {
         const std::string text = as_utf8(word);
@@ -83,12 +90,13 @@ json row_of(const ztensor::object_view& object, bool has_stats) {
                 {"offset", offset},
                 {"attributes", json_of(object.attributes())}};
     if (has_stats) {
-        add_numbers(row, object);
+        add_numbers(row, object, finder);
     }
     return row;
 }
 
-json content_of(const std::vector<ztensor::reader>& files, const report_options& options) {
+json content_of(const input_set& set, const report_options& options) {
+    const std::vector<ztensor::reader>& files = set.files;
     std::uint64_t objects = 0, parameters = 0, stored = 0, bytes = 0, done = 0;
     for (const ztensor::reader& file : files) {
         objects += file.size();
@@ -99,11 +107,18 @@ json content_of(const std::vector<ztensor::reader>& files, const report_options&
         }
     }
     json tensors = json::array(), findings = json::array();
+    const auto add_skipped = [&](ztensor::span<const ztensor::skipped_item> items) {
+        for (const ztensor::skipped_item& each : items) {
+            findings.push_back("skipped: " + as_utf8(each.name) + ": " + as_utf8(each.why));
+        }
+    };
+    add_skipped(left_out_of(set));
+    const scale_finder finder(files);
     progress_line progress;
     for (const ztensor::reader& file : files) {
         for (const ztensor::object_view object : file) {
             progress.show(done, stored, object.name());
-            tensors.push_back(row_of(object, options.has_stats));
+            tensors.push_back(row_of(object, options.has_stats, options.takes_raw_values ? nullptr : &finder));
             done += stored_bytes_of(object);
         }
         if (const auto odd = ztensor::lint(file)) {
@@ -112,9 +127,7 @@ json content_of(const std::vector<ztensor::reader>& files, const report_options&
                                    (each.object.empty() ? "" : ": ") + as_utf8(each.sentence));
             }
         }
-        for (const ztensor::skipped_item& each : file.skipped()) {
-            findings.push_back("skipped: " + as_utf8(each.name) + ": " + as_utf8(each.why));
-        }
+        add_skipped(file.skipped());
     }
     const ztensor::reader& first = files.front();
     return {{"title", as_utf8(options.path)},
@@ -139,15 +152,15 @@ std::string embedded(const json& content) {
 }
 
 exit_code write_report(const report_options& options) {
-    const std::vector<ztensor::reader> files = open_inputs(options.path);
-    tell_skipped(files);
-    const std::string content = embedded(content_of(files, options));
+    const input_set set = open_set(options.path);
+    tell_skipped(set);
+    const std::string content = embedded(content_of(set, options));
     std::ostringstream out;
     out << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
            "content=\"width=device-width\"><title>zt report</title><style>"
         << report_style << "</style></head><body>" << report_frame << "<script type=\"application/json\" id=\"data\">"
         << content << "</script>\n<script>" << report_script << "</script></body></html>\n";
-    save_text(options.out, out.str(), options.path, files);
+    save_text(options.out, out.str(), options.path, set.files);
     return good;
 }
 
@@ -160,6 +173,7 @@ void add_report(tool& to) {
                     "report model.safetensors -o report.html", [options] { return write_report(*options); });
     command->add_option("FILE", options->path, "The file, of any format, or the folder or index of shards")->required();
     command->add_option("-o,--output", options->out, "The page to write")->type_name("FILE.html")->required();
+    add_raw_values_option(*command, options->takes_raw_values);
     command->add_flag("!--no-stats", options->has_stats, "Without histograms: no tensor is read");
 }
 

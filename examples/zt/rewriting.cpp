@@ -51,7 +51,8 @@ ztensor::store store_for(const ztensor::component_view& part, const rewriting& h
 /// What --dtype is about: floats, and numbers narrower than a byte.
 bool is_floating(const ztensor::component_view& part) {
     const std::optional<ztensor::dtype> storage = part.dtype().known();
-    const bool is_float8 = part.type().is_known() && part.type().text().substr(0, 3) == "f8_";
+    const bool is_exponent = part.type().text() == "f8_e8m0"; // which only version 2 knows by itself
+    const bool is_float8 = is_exponent || (part.type().is_known() && part.type().text().substr(0, 3) == "f8_");
     const bool is_narrow = ztensor::find_narrow_type(part.type().text()) != nullptr;
     const bool is_plain = part.type().text().empty();
     return (storage == ztensor::dtype::u8 && (is_float8 || is_narrow)) ||

@@ -79,8 +79,9 @@ exit_code split_file(split_options& options) {
     if (most_bytes == 0) {
         throw usage_error("--size must be more than 0");
     }
-    const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
-    tell_skipped(files);
+    const input_set set = open_set(options.in, options.input);
+    const std::vector<ztensor::reader>& files = set.files;
+    tell_skipped(set);
     options.selected.check(files);
     const std::filesystem::path folder = options.folder;
     const std::string stem = stem_of(options.in);

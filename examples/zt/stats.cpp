@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "input.hpp"
 #include "numbers.hpp"
+#include "scales.hpp"
 #include "selection.hpp"
 #include "terminal.hpp"
 #include "wording.hpp"
@@ -217,9 +218,12 @@ void stats_table::print() const {
     }
 }
 
-exit_code show_stats(const std::string& path, selection& selected) {
+exit_code show_stats(const std::string& path, selection& selected, bool takes_raw_values) {
     const std::vector<ztensor::reader> files = open_inputs(path);
     selected.check(files);
+    if (!takes_raw_values) {
+        refuse_codes(files, "statistics", [&](const ztensor::object_view& object) { return selected.takes(object); });
+    }
     std::vector<ztensor::object_view> objects;
     std::uint64_t total = 0, done = 0;
     for (const ztensor::reader& file : files) {
@@ -249,13 +253,16 @@ void add_stats(tool& to) {
     struct stats_options {
         std::string path;
         selection selected;
+        bool takes_raw_values = false;
     };
     const auto options = std::make_shared<stats_options>();
-    CLI::App* const command = add_command(to, "stats", "Show minimum, maximum, mean and a histogram of each tensor",
-                                          "stats --only '*.weight' model.zt",
-                                          [options] { return show_stats(options->path, options->selected); });
+    CLI::App* const command =
+        add_command(to, "stats", "Show minimum, maximum, mean and a histogram of each tensor",
+                    "stats --only '*.weight' model.zt",
+                    [options] { return show_stats(options->path, options->selected, options->takes_raw_values); });
     command->add_option("FILE", options->path, "The file, of any format, or the folder or index of shards")->required();
     options->selected.add_options(*command);
+    add_raw_values_option(*command, options->takes_raw_values);
 }
 
 } // namespace zt

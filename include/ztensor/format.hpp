@@ -167,8 +167,8 @@ struct format_facts {
 /// One item of reader::skipped(). All text is UTF-8: of a name that is not, a backslash, an x and two hexadecimal
 /// digits stand for each byte beyond ASCII.
 struct skipped_item {
-    std::string name;  ///< what the file calls it, as an object would be called: of HDF5 the path
-    std::string where; ///< what it lies in or belongs to, such as a graph or an entry; "" for the file itself
+    std::string name;  ///< what the file calls it, as an object would be called: of HDF5 the path; or a file's own name
+    std::string where; ///< what it lies in or belongs to, such as a graph, an entry or a shard; "" for the file itself
     std::string why;   ///< why it is no object here: a sentence without a full stop
 };
 

@@ -34,13 +34,19 @@ result<reader> open_files(span<const file_path> paths, const read_options& optio
 /// container_kind; the first bytes say which, the name only where they can't; reader::container() tells), a folder, or
 /// an index of shards ("....json", as Hugging Face writes it: {"weight_map": {name: file}}).
 ///
-/// In a folder it opens the one index there, or else all files of the endings .zt, .safetensors, .gguf, .npy, .npz,
-/// .onnx and those of PyTorch (.pt, .pth, .ckpt, .bin, .jit, .pt2), in letters of any case, in the order of their
-/// names; where there is none of these, with read_options::importer(hdf5()), those of .h5, .hdf5 and .keras. They are
-/// one reader, under one set of names. The parts of a GGUF model are one file, which the first opens. What an index
-/// says is held against the files, which lie in its folder or below that. Everything that is wrong with them is one
-/// error with a sentence for each, of the code of the first. Where the names of files in a folder without an index say
-/// that they are parts of one model, as model-00002-of-00003.safetensors does, one that is missing is shard_missing.
+/// In a folder it opens the one index there, or else all files of the endings .zt, .safetensors, .sft, .gguf, .npy,
+/// .npz, .onnx and those of PyTorch (.pt, .pth, .pth.tar, .ckpt, .bin, .jit, .pt2), in letters of any case, in the
+/// order of their names; where there is none of these, with read_options::importer(hdf5()), those of .h5, .hdf5 and
+/// .keras; where there is none of these either, files whose first bytes are those of such a format, whatever they are
+/// called. They are one reader, under one set of names. The parts of a GGUF model are one file, which the first opens.
+/// Everything that is wrong with them is one error with a sentence for each, of the code of the first. Where the names
+/// of files in a folder without an index say that they are parts of one model, as model-00002-of-00003.safetensors
+/// does, one that is missing is shard_missing.
+///
+/// An index decides which objects are of its model and in which file each is; the files lie in its folder or below
+/// that. reader::skipped() lists what is left out of a set: of an index, objects that its files hold besides, each with
+/// its file; of a folder, files of tensors that its index does not name, that are called otherwise than the others, or
+/// that hold no tensors, as training_args.bin does.
 ///
 /// Elements lie where they lie: view() works for those that the file holds as they are and that happen to be aligned,
 /// else it says why not; read() always works. Component offsets behind the end of the file are those of elements that
@@ -53,10 +59,10 @@ result<reader> open_files(span<const file_path> paths, const read_options& optio
 /// and of those of a folder, read_options::follow_links() says. Errors: those of reader::open(); header_malformed,
 /// json_malformed, zip_malformed, pickle_malformed, pickle_refused, unclaimed_bytes, not_built_in; shard_missing,
 /// shard_mismatch (parts of GGUF); of a folder or index also file_not_found (no file, or one that is missing),
-/// duplicate_key (a name in two files), stale_index (the index names a file for an object that is elsewhere or nowhere,
-/// or no file for one that is there), name_invalid (a file that is not below the folder, or a link that leads out of
-/// it), schema_type, schema_missing, manifest_too_large, and invalid_argument (a folder of several models, by their
-/// indices or the names of their parts).
+/// duplicate_key (a name in two files), stale_index (the index names a file for an object that is elsewhere or
+/// nowhere), foreign_file (a folder of another kind, such as a SavedModel), name_invalid (a file that is not below the
+/// folder, or a link that leads out of it), schema_type, schema_missing, manifest_too_large, and invalid_argument (a
+/// folder of several models, by their indices or the names of their parts).
 result<reader> open_any(const file_path& path, const read_options& options = {});
 /// The files at these paths as one reader: any container of what file_path is made of. Errors: as for a folder.
 template <class Paths, std::enable_if_t<!std::is_convertible_v<const Paths&, file_path>, int> = 0>

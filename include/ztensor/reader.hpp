@@ -135,7 +135,8 @@ public:
     [[nodiscard]] attributes_view attributes() const& noexcept;
 
     /// What a file of another format holds that its importer has no object or attribute for, each with the reason.
-    /// Empty for .zt files, of which every object is listed.
+    /// Empty for .zt files, of which every object is listed. Of many files first what is left out of the set, which
+    /// open_any() says: files of a folder, and objects that its index does not name; then what the files skip.
     [[nodiscard]] const std::vector<skipped_item>& skipped() const& noexcept;
 
     /// Objects, in the order of the manifest: sorted by name in every file of the reference writers since 1.0. Of many

@@ -34,6 +34,7 @@ LATER = [ # which tests of their own reach, and hardly any others
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
     "import/gguf", "import/npy_header", "import/safetensors_definitions",
     "import/shared", "import/strided", "import/onnx_tensor", "import/folder_definitions",
+    "import/folder_files",
     # planes
     "codec/plane_kernels", "index/planes", "read/joined_planes", "write/planes_draft",
 ]
@@ -67,7 +68,8 @@ FIRST = {
     "import/shared": "recognised safetensors gguf onnx foreign_corpus",
     "import/strided": "numpy pt foreign_corpus",
     "import/onnx_tensor": "onnx onnx_graphs foreign_corpus",
-    "import/folder_definitions": "joined_readers gguf_parts",
+    "import/folder_definitions": "joined_readers gguf_parts folders",
+    "import/folder_files": "joined_readers folders",
     "codec/plane_kernels": "plane_kernels planes planes_written",
     "index/planes": "planes_refused planes planes_copied",
     "read/joined_planes": "planes planes_refused",

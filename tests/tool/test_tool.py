@@ -1084,6 +1084,118 @@ class ToolTest(unittest.TestCase):
             self.assertEqual(rows["e"][3:6], ["1", "2", "1.5"])
             self.assertEqual(rows["f"][3:6], ["0.5", "1", "0.75"])
 
+    def test_exponents_of_version_2_are_numbers_in_every_file(self):
+        path, out = self.file("e.safetensors", safetensors([("e", "F8_E8M0", [4], bytes([0, 127, 128, 255]))])), self.dir / "f.zt"
+        run("convert", path, self.dir / "e.zt")
+        for start in (path, self.dir / "e.zt"):
+            run("convert", "--dtype", "f32", start, out)
+            run("extract", out, "e", self.dir / "e.npy")
+            values = struct.unpack("<4f", (self.dir / "e.npy").read_bytes()[-16:])
+            self.assertEqual(values[:3], (2.0**-127, 1, 2))
+            self.assertTrue(math.isnan(values[3]))
+
+    def test_packed_floats_of_pytorch_become_f4_of_safetensors(self):
+        pickle = (b"\x80\x02}X\x01\x00\x00\x00wctorch._utils\n_rebuild_tensor_v3\n((X\x07\x00\x00\x00storagectorch.storage\nUntypedStorage\n"
+                  b"X\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQK\x00(K\x02K\x02t(K\x02K\x01t\x89"
+                  b"ccollections\nOrderedDict\n)Rctorch\nfloat4_e2m1fn_x2\ntRs.")
+        path = self.dir / "m.pt"
+        with zipfile.ZipFile(path, "w") as zipped:
+            for name, content in (("m/data.pkl", pickle), ("m/data/0", bytes([1, 2, 3, 4])), ("m/version", b"3\n")):
+                zipped.writestr(name, content)
+        run("convert", path, self.dir / "m.safetensors")
+        (object_,) = self.description(self.dir / "m.safetensors")["objects"]
+        self.assertEqual(object_["shape"], [2, 4])
+        self.assertEqual(object_["components"]["data"]["type"], "f4")
+
+    def test_codes_without_their_scales_are_no_numbers_unless_raw_values_are_asked_for(self):
+        codes = {"F8_E4M3": bytes([0x38] * 4), "F8_E5M2": bytes(4), "I8": bytes([1, 2, 3, 4]), "U8": bytes(4), "F4": bytes(2),
+                 "I32": bytes(16), "U32": bytes(16), "BF16": bytes(8)}
+        conventions = [
+            ("x.weight", "F8_E4M3", "x.weight_scale"), ("x.weight", "F8_E4M3", "x.weight_scale_inv"),
+            ("x.weight", "F8_E5M2", "x.scale_weight"), ("x.weight", "I8", "x.scale"), ("x.weight", "U32", "x.scales"),
+            ("x.weight", "I8", "x.SCB"), ("x.weight", "U8", "x.weight.absmax"), ("x.weight", "U8", "x.weight_scale"),
+            ("x.weight", "F4", "x.weight_scale"), ("x.weight", "BF16", "x.weight.quant_state.bitsandbytes__nf4"),
+            ("x.weight_packed", "I32", "x.weight_scale"), ("x.qweight", "I32", "x.scales"), ("x_blocks", "U8", "x_scales"),
+            ("x.blocks", "U8", "x.scales"), ("x.W_q", "U8", "x.scale"), ("x._weight_qdata", "I8", "x._weight_scale"),
+            ("x.weight._data", "I8", "x.weight._scale"), ("x_proj", "F8_E4M3", "x_proj_scale_inv"),
+            ("x/kernel", "I8", "x/kernel_scale"), ("weight", "I8", "scale"), ("x_quantized", "U8", "x_scale")]
+        norm = ("norm.weight", "F32", [1], struct.pack("<f", 2))
+        for weight, dtype, scales in conventions:
+            with self.subTest(weight=weight, dtype=dtype, scales=scales):
+                tensors = [(weight, dtype, [4], codes[dtype]), (scales, "F32", [1], struct.pack("<f", 0.5)), norm]
+                path, out = self.file("q.safetensors", safetensors(tensors)), self.dir / "out.zt"
+                refused = [["convert", "--dtype", "f32", path, out], ["stats", path], ["extract", path, weight, self.dir / "w.npy"],
+                           ["convert", "--dtype", "f16", path, self.dir / "out.safetensors"],
+                           ["convert", "--only", weight, path, self.dir / "out.npy"]]
+                for words in refused:
+                    run(*words, code=BAD)
+                    self.assertIn(f"{weight} ({scales})", run.errors)
+                    self.assertIn("--raw-values", run.errors)
+                self.assertFalse(out.exists())
+                run("convert", path, out)  # as it is
+                self.assertEqual(run("diff", path, out), "")
+                run("convert", path, self.dir / "same.safetensors")
+                self.assertEqual(run("diff", path, self.dir / "same.safetensors"), "")
+                run("convert", "--dtype", "bf16", "--exclude", weight, path, out)
+                run("convert", "--dtype", "f32", "--raw-values", path, out)
+                self.assertIn("norm.weight", run("stats", "--raw-values", path))
+                run("stats", "--only", "norm.weight", path)
+        path = self.file("one.safetensors", safetensors([("x.weight", "F8_E4M3", [4], codes["F8_E4M3"]),
+                                                         ("x.weight_scale", "F32", [1], struct.pack("<f", 0.5))]))
+        result = subprocess.run([*ZT, "print", str(path), "x.weight"], capture_output=True, check=False)
+        self.assertEqual(result.stdout.decode().splitlines()[1:], ["1 1 1 1"])
+        self.assertIn("their scales are in x.weight_scale", result.stderr.decode())
+        page = self.dir / "r.html"
+        run("report", path, "-o", page)
+        self.assertIn("codes, whose scales are in x.weight_scale", page.read_text())
+        run("report", "--raw-values", path, "-o", page)
+        self.assertNotIn("codes, whose scales are in", page.read_text())
+        run("extract", "--raw-values", "--dtype", "f32", path, "x.weight", self.dir / "w.npy")
+        self.assertEqual((self.dir / "w.npy").read_bytes()[-16:], struct.pack("<4f", 1, 1, 1, 1))
+
+    def test_scales_are_looked_for_in_all_files_of_a_model_and_the_first_weights_are_named(self):
+        folder = self.dir / "shards"
+        folder.mkdir()
+        scale = struct.pack("<f", 1)
+        (folder / "1.safetensors").write_bytes(safetensors([(f"{i}.weight", "F8_E4M3", [1], b"8") for i in range(5)]))
+        (folder / "2.safetensors").write_bytes(safetensors([(f"{i}.weight_scale", "F32", [], scale) for i in range(5)]))
+        run("convert", "--dtype", "f32", folder, self.dir / "out.zt", code=BAD)
+        self.assertIn("0.weight (0.weight_scale), 1.weight (1.weight_scale), 2.weight (2.weight_scale) and 2 more", run.errors)
+
+    def test_tensors_that_are_called_like_scales_but_scale_no_codes_are_plain(self):
+        def tensor(name, dtype, size):
+            return (name, dtype, [1], bytes(size))
+        names = ["input_scale", "output_scale", "x.k_scale", "x.v_scale", "x.pre_quant_scale", "x.activation_scale", "y.scale", "blocks.0.scales"]
+        tensors = [tensor(name, "F32", 4) for name in names]
+        tensors += [tensor("y.weight", "BF16", 2), tensor("mask", "I8", 1), tensor("single_blocks", "U8", 1), tensor("z.weight", "F8_E4M3", 1),
+                    tensor("z.input_scale", "F32", 4), tensor("ids", "I32", 4), tensor("y.weight_scale", "F32", 4)]
+        path = self.file("plain.safetensors", safetensors(tensors))
+        run("convert", "--dtype", "f32", path, self.dir / "out.zt")
+        run("stats", path)
+        run("extract", "--dtype", "f32", path, "z.weight", self.dir / "z.npy")
+
+    def test_files_that_a_folder_holds_besides_its_model_are_told_and_refused_by_strict(self):
+        folder, out = self.dir / "model", self.dir / "out.zt"
+        folder.mkdir()
+        one = struct.pack("<f", 1)
+        (folder / "a.safetensors").write_bytes(safetensors([("a", "F32", [1], one), ("old", "F32", [1], one)]))
+        (folder / "projector.safetensors").write_bytes(safetensors([("p", "F32", [1], one)]))
+        (folder / "m.safetensors.index.json").write_text('{"weight_map": {"a": "a.safetensors"}}')
+        for words in (["info", folder], ["convert", folder, out], ["copy", folder, out], ["merge", out, folder],
+                      ["split", folder, self.dir / "shards"], ["report", folder, "-o", self.dir / "r.html"]):
+            with self.subTest(command=words[0]):
+                done = subprocess.run([*ZT, *map(str, words)], capture_output=True, check=False)
+                self.assertEqual(done.returncode, GOOD)
+                self.assertEqual(done.stderr.decode().splitlines(), [
+                    f'zt: {folder}: skipped "old" in "a.safetensors": the index does not name it',
+                    f'zt: {folder}: skipped "projector.safetensors": the index of the folder does not name this file',
+                    f"zt: {folder}: 2 skipped, 1 objects read"])
+        self.assertEqual(self.names(out), ["a"])
+        self.assertIn("skipped: projector.safetensors", (self.dir / "r.html").read_text())
+        run("convert", "--strict", folder, self.dir / "strict.zt", code=BAD)
+        self.assertIn("--strict was given", run.errors)
+        self.assertFalse((self.dir / "strict.zt").exists())
+
     def test_diff_compares_integers_to_the_last_bit(self):
         a, b, c = (self.dir / name for name in ("a.npy", "b.npy", "c.npy"))
         a.write_bytes(npy([2**53, -2**63, 5], "q"))

@@ -124,6 +124,7 @@ TEST_CASE("elements of four and six bits go to safetensors packed as they are, w
     const row rows[] = {{"f4", 4, "ab", "F4"},
                         {"f4", 0, "", "F4"},
                         {"f4_e2m1", 4, "ab", "F4"},
+                        {"f4_e2m1fn_x2", 2, "ab", "F4"}, // of PyTorch, whose shapes count bytes
                         {"f6_e2m3", 4, "abc", "F6_E2M3"},
                         {"f6_e3m2", 8, "abcdef", "F6_E3M2"},
                         {"f4", 3, "ab", nullptr},
@@ -140,7 +141,8 @@ TEST_CASE("elements of four and six bits go to safetensors packed as they are, w
             CHECK(content.substr(content.size() - each.content.size()) == each.content);
             const auto back = ztensor::open_any(dir / "m").value();
             const std::string type = each.type;
-            CHECK(back.find("w").value().type().text() == (type == "f4_e2m1" ? "f4" : type));
+            CHECK(back.find("w").value().type().text() == (type.substr(0, 2) == "f4" ? "f4" : type));
+            CHECK(back.find("w").value().element_count() == (type == "f4_e2m1fn_x2" ? 4 : each.elements));
         }
     }
 }

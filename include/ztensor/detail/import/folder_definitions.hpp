@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Models in many files, from a list, a folder or an index: which they are, opening them, and holding them against each
-// other. Defines how import.hpp opens these.
+// Models in many files, from a list, a folder or an index: opening them, and holding them against each other. Defines
+// how import.hpp opens these.
 #ifndef ZTENSOR_DETAIL_IMPORT_FOLDER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_IMPORT_FOLDER_DEFINITIONS_HPP
 
@@ -9,6 +9,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
+#include <ztensor/detail/import/folder_files.hpp>
 #include <ztensor/detail/import/gguf.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/json.hpp>
@@ -38,129 +39,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-// -- numbered files
-//
-// Files that say by their names that they are parts of one model, such as "model-00002-of-00003.safetensors": which
-// parts there are, and which are missing. Opens nothing.
-
-/// The parts of a model among the files of a folder.
-struct numbered_model {
-    std::set<uint64_t> numbers;
-    uint64_t count = 0;
-    size_t before_bytes = 0; ///< of the name, up to the number
-    size_t digits = 0;       ///< of the longest number
-};
-
-/// `pattern` is the name of each part with a "*" in place of the number. Parts are counted from 1 on, and by some from
-/// 0 on.
-ZTENSOR_COLD inline result<void> check_numbered_model(const string& pattern, const numbered_model& parts) {
-    const auto name_of = [&](uint64_t number) {
-        return string(pattern).replace(parts.before_bytes, 1, padded(number, parts.digits));
-    };
-    const uint64_t count = parts.count;
-    const uint64_t first = *parts.numbers.begin() == 0 ? 0 : 1, end = first + count;
-    if (*parts.numbers.rbegin() >= end) {
-        return fail(errc::invalid_argument, "the file {} says that it is one of {}",
-                    {in_quotes(name_of(*parts.numbers.rbegin())), count});
-    }
-    if (parts.numbers.size() == count) {
-        return {};
-    }
-    constexpr size_t most_told = 20;
-    const uint64_t absent = count - parts.numbers.size();
-    string missing;
-    size_t told = 0;
-    for (uint64_t number = first; number != end && told != most_told; ++number) {
-        if (parts.numbers.count(number) == 0) {
-            missing += sentence("{}part {} of {}, {}: it is missing",
-                                {told == 0 ? "" : "; ", number, count, in_quotes(name_of(number))});
-            ++told;
-        }
-    }
-    const uint64_t untold = absent - told;
-    return fail(errc::shard_missing, "{}{}", {missing, untold == 0 ? "" : sentence("; and {} more", {untold})});
-}
-
-/// Whether the files of a folder without an index are one model, as far as their names tell. Errors: shard_missing for
-/// parts that are missing, each by its number; invalid_argument if there are several models.
-ZTENSOR_COLD inline result<void> check_parts(const vector<native_path>& files) {
-    std::map<string, numbered_model> models; // by their patterns, such as "model-*-of-00003.safetensors"
-    string patterns;                         // in quotes and after commas
-    for (const native_path& each : files) {
-        const string file = path_text(each);
-        if (const optional<numbered_name> name = numbered_name::parse(file)) {
-            numbered_model& of = models[name->name_of("*")];
-            of.before_bytes = name->before.size();
-            of.count = parse_decimal(name->count).value_or(0);
-            of.digits = (std::max)(of.digits, name->number.size());
-            of.numbers.insert(parse_decimal(name->number).value_or(0));
-        }
-    }
-    for (const auto& each : models) {
-        patterns += (patterns.empty() ? "" : ", ") + quote(each.first);
-    }
-    if (models.size() > 1) {
-        return fail(errc::invalid_argument,
-                    "the files in the folder are parts of {} models, {}: give the files of one of them",
-                    {models.size(), patterns});
-    }
-    return models.empty() ? result<void>() : check_numbered_model(models.begin()->first, models.begin()->second);
-}
-
-// -- folder models
-//
-// What is said of a folder that is no set of files: of several models, or of none.
-
-/// Names of files, in quotes and after commas; not all of very many.
-[[nodiscard]] ZTENSOR_COLD inline string told_names(const vector<native_path>& names) {
-    constexpr size_t most_told = 20;
-    string all;
-    for (size_t i = 0; i < (std::min)(names.size(), most_told); ++i) {
-        all += (i == 0 ? "" : ", ") + quote(path_text(names[i]));
-    }
-    return names.size() > most_told ? all + ", ..." : all;
-}
-
-/// A folder of several indices.
-[[nodiscard]] ZTENSOR_COLD inline error several_indices(const vector<native_path>& indices) {
-    return fail(errc::invalid_argument, "the folder holds several models, by the indices {}: open one of these",
-                {told_names(indices)});
-}
-
-/// Files of which `why` says that objects of one name are in several.
-[[nodiscard]] ZTENSOR_COLD inline error several_models(const vector<native_path>& files, const error& why) {
-    return fail(why.code(), "the folder holds several models, or one in several files, {}: open one of them. {}",
-                {told_names(files), why.sentence()})
-        .in_file(why.path());
-}
-
-/// A folder, at `path`, without files of a model; perhaps they are in folders below it. `names` is what is in it, in
-/// order, and `is_of_model` tells names of such files.
-template <class Predicate>
-[[nodiscard]] ZTENSOR_COLD error no_model_in(const directory& folder, const native_path& path,
-                                             const vector<native_path>& names, const Predicate& is_of_model) {
-    vector<native_path> below;
-    for (const native_path& each : names) {
-        const result<file_status> status = folder.status(each);
-        const bool is_link = !folder.os().link_target(folder.place(), each).failure;
-        if (!status || status->kind != file_kind::other || is_link) {
-            continue;
-        }
-        const result<directory> opened = directory::open(joined_path(path, each), false);
-        if (!opened) {
-            continue;
-        }
-        const os_answer<vector<native_path>> there = opened->os().list(opened->place());
-        if (std::any_of(there.value.begin(), there.value.end(), is_of_model)) {
-            below.push_back(each);
-        }
-    }
-    constexpr const char* none = "the directory has no file that is called as one of tensors is";
-    return below.empty() ? fail(errc::file_not_found, none)
-                         : fail(errc::file_not_found, "{}, but folders in it have some, {}: open one of these",
-                                {none, told_names(below)});
-}
 
 // -- shard index
 //
@@ -312,42 +190,79 @@ ZTENSOR_COLD inline opened_result finish_set(std::shared_ptr<joined_files> set, 
     return problems.empty() ? opened_result(std::move(set)) : set_problems(problems);
 }
 
-/// A file of several.
-ZTENSOR_COLD inline result<reader> open_member(result<std::shared_ptr<const byte_source>> source,
-                                               const native_path& path, const read_options& options) {
-    return source ? open_one({*std::move(source), path, options}) : std::move(source).error().in_file(path_text(path));
-}
+/// What is left out of a set: a list of so many bytes.
+class left_out_list {
+public:
+    left_out_list() = default;
+    left_out_list(const left_out_list&) = delete;
+    left_out_list& operator=(const left_out_list&) = delete;
 
-/// What the index says, against what is there. All shards are open.
-ZTENSOR_COLD inline void check_index(const shard_index& index, const joined_files& set, problem_list& problems) {
-    vector<bool> is_named(set.objects.size());
-    for (const shard_entry& each : index.entries) {
-        const uint32_t found = set.find(each.name);
-        if (found == name_table::absent) {
-            problems.add(fail(errc::stale_index, "the index says that the object {} is in {}, but it is nowhere",
-                              {in_quotes(each.name), in_quotes(index.files[each.file])}));
-            continue;
+    void allow(uint64_t more_bytes) noexcept { listed_.allow(more_bytes); }
+    /// A file of the folder.
+    void add_file(const native_path& file, string why) { listed_.add(path_text(file), "", std::move(why)); }
+    /// An object of a file of the set.
+    void add_object(string_view name, string_view file, string why) { listed_.add(name, file, std::move(why)); }
+    [[nodiscard]] vector<skipped_item> take() {
+        listed_.finish(" more files or objects are left out, too many to be listed");
+        return index_.take_skipped();
+    }
+
+private:
+    static constexpr uint64_t most_bytes = uint64_t{1} << 20;
+
+    foreign_index index_;
+    bounded_skips listed_ = {index_, most_bytes};
+};
+
+/// The index decides which objects are of the model, and in which file each is: what it does not say is left out. All
+/// shards are open.
+ZTENSOR_COLD inline void apply_index(const shard_index& index, joined_files& set, left_out_list& left_out,
+                                     problem_list& problems) {
+    constexpr size_t nowhere = ~size_t{0};
+    const auto name_of = [&](size_t entry) { return string_view(index.entries[entry].name); };
+    growing_name_table names;
+    for (size_t i = 0; i < index.entries.size(); ++i) {
+        names.add(name_of);
+    }
+    vector<size_t> places(index.entries.size(), nowhere); // the files that the objects are in
+    for (size_t file = 0; file < set.files.size(); ++file) {
+        left_out.allow(set.files[file].manifest_bytes());
+        vector<bool> is_kept;
+        for (const object_view object : set.files[file]) {
+            const uint32_t entry = names.find(object.name(), name_of);
+            const bool is_named = entry != name_table::absent;
+            is_kept.push_back(is_named && index.entries[entry].file == file);
+            if (is_kept.back()) {
+                places[entry] = file;
+                continue;
+            }
+            if (is_named && places[entry] == nowhere) {
+                places[entry] = file;
+            }
+            left_out.add_object(object.name(), index.files[file],
+                                is_named ? sentence("the index says that it is in {}",
+                                                    {in_quotes(index.files[index.entries[entry].file])})
+                                         : string("the index does not name it"));
         }
-        is_named[found] = true;
-        if (const size_t shard = set.file_at(found); shard != each.file) {
-            problems.add(
-                fail(errc::stale_index, "the index says that the object {} is in {}, but it is in {}",
-                     {in_quotes(each.name), in_quotes(index.files[each.file]), in_quotes(index.files[shard])}));
+        reader_access::keep_objects(set.files[file], is_kept);
+    }
+    for (size_t i = 0; i < places.size(); ++i) {
+        const shard_entry& entry = index.entries[i];
+        if (places[i] != entry.file) {
+            const string place =
+                places[i] == nowhere ? "it is nowhere" : sentence("it is in {}", {in_quotes(index.files[places[i]])});
+            problems.add(fail(errc::stale_index, "the index says that the object {} is in {}, but {}",
+                              {in_quotes(entry.name), in_quotes(index.files[entry.file]), place}));
         }
     }
-    for (size_t i = 0; i < is_named.size(); ++i) {
-        if (!is_named[i]) {
-            problems.add(fail(errc::stale_index, "the object {} is in {}, but the index does not name it",
-                              {in_quotes(set.objects[i].name()), in_quotes(index.files[set.file_at(i)])}));
-        }
-    }
 }
 
-/// The files that an index names.
+/// The files that an index names. Of `others`, files in its folder, those are left out that it does not name.
 ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const files_beside& beside,
-                                               const read_options& options) {
+                                               const read_options& options, const vector<native_path>& others = {}) {
     ZTENSOR_TRY_ASSIGN(const shard_index index, read_shard_index(source, options));
     auto set = std::make_shared<joined_files>();
+    left_out_list left_out;
     problem_list problems;
     vector<result<reader>> opened(index.files.size(), reader());
     for_each_in_parallel(opened.size(), beside.are_far() ? files_opened_at_once : 1, [&](size_t i) {
@@ -358,9 +273,15 @@ ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const 
         take_file(std::move(each), *set, problems);
     }
     if (problems.empty()) { // else what it says can't be held against all of them
+        apply_index(index, *set, left_out, problems);
         join(*set, problems);
-        check_index(index, *set, problems);
     }
+    for (const native_path& each : others) {
+        if (!std::binary_search(index.files.begin(), index.files.end(), path_text(each))) {
+            left_out.add_file(each, "the index of the folder does not name this file");
+        }
+    }
+    set->skipped = left_out.take();
     return finish_set(std::move(set), problems);
 }
 
@@ -404,17 +325,8 @@ ZTENSOR_COLD inline opened_result open_named(const vector<native_path>& paths, c
     return why.path().empty() ? std::move(why).in_file(path_text(path)) : std::move(why);
 }
 
-template <size_t Count>
-[[nodiscard]] bool has_ending(string_view name, const string_view (&endings)[Count]) noexcept {
-    return std::any_of(std::begin(endings), std::end(endings),
-                       [&](string_view each) { return ends_with_ignoring_case(name, each); });
-}
-inline constexpr string_view tensor_endings[] = {".zt",  ".safetensors", ".gguf", ".npy", ".npz", ".pt",
-                                                 ".pth", ".ckpt",        ".bin",  ".jit", ".pt2", ".onnx"};
-/// A folder of another format's files often has the same weights in HDF5, too: these count where there is nothing else.
-inline constexpr string_view hdf5_endings[] = {".h5", ".hdf5", ".keras"};
-
-ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const read_options& options) {
+/// What is in a folder, sorted by names. Errors: irregular_file; what the system says.
+ZTENSOR_COLD inline result<folder_names> list_folder(const native_path& path) {
     const result<directory> opened = directory::open(path, false);
     if (!opened) {
         const bool is_something_else = opened.error().os_error() == std::errc::not_a_directory; // such as a device
@@ -425,52 +337,103 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
         return os_failure("can't list the directory", names.failure);
     }
     std::sort(names.value.begin(), names.value.end());
-    vector<native_path> indices, files, hdf5_files;
-    for (const native_path& each : names.value) {
-        const string name = path_text(each);
-        if (is_of_macos(name)) {
-            continue;
+    return sort_names(names.value);
+}
+
+/// The files of a folder without an index that may be a model, and among the names those that are left out for them:
+/// files that are called as files of tensors are, or else those of HDF5, or else those that hold tensors, whatever they
+/// are called. Errors: file_not_found; foreign_file for a folder of another kind.
+ZTENSOR_COLD inline result<vector<native_path>> choose_files(const folder_names& names, const files_beside& folder,
+                                                             const native_path& path, const read_options& options,
+                                                             left_out_list& left_out) {
+    const bool takes_hdf5 = names.tensors.empty() && importer_access::of(options) != nullptr;
+    const vector<native_path>& by_name = takes_hdf5 ? names.hdf5 : names.tensors;
+    if (by_name.empty()) {
+        if (const optional<error> other = other_kind_of_folder(names, path)) {
+            return *other;
         }
-        if (ends_with_ignoring_case(name, ".index.json")) {
-            indices.push_back(each);
-        } else if (has_ending(name, tensor_endings)) {
-            files.push_back(each);
-        } else if (has_ending(name, hdf5_endings)) {
-            hdf5_files.push_back(each);
+    }
+    vector<native_path> by_content = find_tensors_by_content(folder, names.others, options);
+    if (by_name.empty() && by_content.empty()) {
+        return no_model_in(path, names);
+    }
+    const auto leave_out = [&](const vector<native_path>& files, const char* why) {
+        for (const native_path& each : files) {
+            left_out.add_file(each, why);
         }
+    };
+    if (by_name.empty()) {
+        return by_content;
     }
-    if (indices.size() > 1) {
-        return several_indices(indices);
+    if (!takes_hdf5) {
+        leave_out(names.hdf5, "a file of HDF5 is read where a folder has no other files of tensors: open it by itself");
     }
-    if (files.empty() && importer_access::of(options) != nullptr) {
-        files = std::move(hdf5_files);
-    }
-    if (indices.empty() && files.empty()) {
-        return no_model_in(*opened, path, names.value, [](const native_path& each) {
-            const string name = path_text(each);
-            return ends_with_ignoring_case(name, ".index.json") || has_ending(name, tensor_endings);
-        });
-    }
-    ZTENSOR_TRY_ASSIGN(beneath_folder folder, beneath_folder::of(path, options.follows_links()));
-    const files_beside in_it(std::move(folder));
-    if (!indices.empty()) {
-        const auto index = in_it.open(indices[0], read_options(options).mode(io_mode::positional));
-        opened_result set = index ? open_indexed(**index, in_it, options) : index.error();
-        return set ? std::move(set) : of_file(std::move(set).error(), joined_path(path, indices[0]));
-    }
+    leave_out(by_content, "it holds tensors, but is not called as those files of the folder that were opened: open it "
+                          "by itself");
+    leave_out(names.distributed, "it is a piece of a checkpoint of torch.distributed.checkpoint");
+    return by_name;
+}
+
+/// Files of a folder without an index, in the order of their names.
+ZTENSOR_COLD inline opened_result open_files_of_folder(const vector<native_path>& files, const files_beside& folder,
+                                                       const read_options& options, left_out_list& left_out) {
+    struct file_without_tensors {
+        native_path name;
+        string why;
+        result<reader> opened;
+    };
     ZTENSOR_TRY(check_parts(files));
     auto set = std::make_shared<joined_files>();
     problem_list problems;
+    vector<file_without_tensors> without;
     for (const native_path& each : files) {
-        const native_path member = in_it.path_of(each);
-        if (!is_opened_part(*set, member)) {
-            take_file(open_member(in_it.open(each, options), member, options), *set, problems);
+        const native_path member = folder.path_of(each);
+        if (is_opened_part(*set, member)) {
+            continue;
+        }
+        result<reader> opened = open_member(folder.open(each, options), member, options);
+        string why = why_without_tensors(opened, each, folder, options);
+        if (why.empty()) {
+            take_file(std::move(opened), *set, problems);
+        } else {
+            without.push_back({each, std::move(why), std::move(opened)});
+        }
+    }
+    const auto is_filled = [](const reader& each) { return !each.empty(); };
+    const bool has_tensors = std::any_of(set->files.begin(), set->files.end(), is_filled);
+    for (file_without_tensors& each : without) {
+        if (has_tensors || !problems.empty()) {
+            left_out.add_file(each.name, std::move(each.why));
+        } else { // which is all that there is to say
+            take_file(std::move(each.opened), *set, problems);
         }
     }
     join(*set, problems);
+    set->skipped = left_out.take();
     opened_result joined = finish_set(std::move(set), problems);
     const bool has_twins = !joined && joined.error().code() == errc::duplicate_key;
     return has_twins ? several_models(files, set_problems(problems, 3)) : std::move(joined);
+}
+
+ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const read_options& options) {
+    ZTENSOR_TRY_ASSIGN(const folder_names names, list_folder(path));
+    if (names.indices.size() > 1) {
+        return several_indices(names.indices);
+    }
+    ZTENSOR_TRY_ASSIGN(beneath_folder beneath, beneath_folder::of(path, options.follows_links()));
+    const files_beside folder(std::move(beneath));
+    if (names.indices.empty()) {
+        left_out_list left_out;
+        ZTENSOR_TRY_ASSIGN(const vector<native_path> files, choose_files(names, folder, path, options, left_out));
+        return open_files_of_folder(files, folder, options, left_out);
+    }
+    vector<native_path> others = find_tensors_by_content(folder, names.others, options);
+    for (const vector<native_path>* each : {&names.tensors, &names.hdf5, &names.distributed}) {
+        others.insert(others.end(), each->begin(), each->end());
+    }
+    const auto index = folder.open(names.indices[0], read_options(options).mode(io_mode::positional));
+    opened_result set = index ? open_indexed(**index, folder, options, others) : index.error();
+    return set ? std::move(set) : of_file(std::move(set).error(), joined_path(path, names.indices[0]));
 }
 
 [[nodiscard]] ZTENSOR_COLD inline bool is_folder(const native_path& path) noexcept {

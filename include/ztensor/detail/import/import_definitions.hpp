@@ -132,6 +132,24 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_one(const foreign_file& file) {
     return made ? reader_maker::open(file, *std::move(made)) : std::move(made).error().in_file(path_text(file.path));
 }
 
+ZTENSOR_COLD ZTENSOR_INLINE file_content content_of(const foreign_file& file) {
+    byte head[head_bytes];
+    const uint64_t size = file.source->size();
+    const span<byte> start(head, static_cast<size_t>((std::min<uint64_t>)(size, head_bytes)));
+    if (!file.source->read_at(0, start)) {
+        return file_content::stand_in;
+    }
+    const import_function found = sniff(start, size, {});
+    if (is_zt(start) || (found != nullptr && found != import_onnx)) { // of ONNX a few bits alone can be recognised
+        return file_content::tensors;
+    }
+    const result<bool> is_hdf5 = has_hdf5_signature(*file.source);
+    if (is_hdf5 && *is_hdf5 && importer_access::of(file.options) != nullptr) {
+        return file_content::tensors;
+    }
+    return is_something_else(as_text(bytes_view(start))) ? file_content::stand_in : file_content::other;
+}
+
 } // namespace detail
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,

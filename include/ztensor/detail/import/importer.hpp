@@ -295,6 +295,16 @@ struct reader_maker {
 /// One file, of any format.
 [[nodiscard]] result<reader> open_one(const foreign_file& file);
 
+/// What the first bytes of a file say.
+enum class file_content : uint8_t {
+    tensors,  ///< a format that is read
+    stand_in, ///< something in place of the file, such as a Git LFS pointer or an HTML page
+    other,
+};
+
+/// Of a file whose name says nothing. What can't be read stands for another: opening it says why.
+[[nodiscard]] file_content content_of(const foreign_file& file);
+
 /// The files that an index names, which lie beside it.
 [[nodiscard]] result<reader> open_index(const foreign_file& index);
 

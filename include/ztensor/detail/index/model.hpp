@@ -388,6 +388,18 @@ public:
         return found != name_table::absent ? &objects[found] : nullptr;
     }
 
+    /// Takes the other objects out. Their components stay, and so do the addresses of all components.
+    ZTENSOR_COLD void keep_objects(const vector<bool>& is_kept) {
+        record_blocks<object_record> kept;
+        for (size_t i = 0; i < objects.size(); ++i) {
+            if (is_kept[i]) {
+                kept.push_back(objects[i]);
+            }
+        }
+        objects = std::move(kept);
+        delete name_table_.exchange(nullptr); // which has positions among all of them
+    }
+
     /// Makes the table of names. Finds the first object whose name another one before it has: then there is none; or
     /// name_table::absent, if all names are distinct.
     ZTENSOR_COLD uint32_t index_names() const {

@@ -8,6 +8,7 @@
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/index/names.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/object_view.hpp>
 
 #include <algorithm>
@@ -22,6 +23,7 @@ struct joined_files {
     vector<object_view> objects; ///< file by file
     vector<size_t> begins;       ///< of each file among the objects
     growing_name_table names;    ///< positions among the objects
+    vector<skipped_item> skipped; ///< files and objects that are left out of the set
 
     struct name_of {
         const joined_files* all;

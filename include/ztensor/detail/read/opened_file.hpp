@@ -154,6 +154,8 @@ struct object_access {
 struct reader_access {
     [[nodiscard]] static const opened_file& file_of(const reader& from) noexcept;
     [[nodiscard]] static reader make(std::shared_ptr<const joined_files> joined, string path);
+    /// Takes the other objects out of a file that has just been opened, of which there are no views.
+    static void keep_objects(const reader& of, const vector<bool>& is_kept);
 };
 
 /// Adds the file to an error of its attributes, and the object to one of an object's.

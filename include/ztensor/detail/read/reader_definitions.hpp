@@ -262,12 +262,19 @@ ZTENSOR_COLD ZTENSOR_INLINE reader detail::reader_access::make(std::shared_ptr<c
     auto opened = std::make_shared<opened_file>();
     opened->source = std::make_shared<memory_source>(bytes_view());
     opened->path = std::move(path);
+    opened->skipped = joined->skipped;
     for (const reader& each : joined->files) {
         opened->file_bytes += each.file_bytes();
         opened->skipped.insert(opened->skipped.end(), each.skipped().begin(), each.skipped().end());
     }
     opened->joined = std::move(joined);
     return reader(std::move(opened));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE void detail::reader_access::keep_objects(const reader& of, const vector<bool>& is_kept) {
+    if (std::find(is_kept.begin(), is_kept.end(), false) != is_kept.end()) {
+        const_cast<opened_file&>(*of.file_).index.keep_objects(is_kept); // no opened_file is made const
+    }
 }
 
 ZTENSOR_INLINE span<const reader> reader::files() const& noexcept {

@@ -123,14 +123,14 @@ ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file&
     });
     ZTENSOR_TRY(meter.check());
     verified_parts all;
-    all.states.assign(found.size(), digest_state::absent);
+    all.states.reserve(index.components.size());
     for (size_t i = 0; i < index.objects.size(); ++i) {
         const object_record& object = index.objects[i];
         bool is_damaged = false;
         for (size_t k = 0; k < object.component_count; ++k) {
             const size_t at = object.first_component + k;
+            all.states.push_back(found[at] ? *found[at] : digest_state::absent);
             if (found[at]) {
-                all.states[at] = *found[at];
                 is_damaged = is_damaged || *found[at] == digest_state::mismatch;
             } else if (all.broken_rule) {
                 all.broken_rule = error(found[at].error())

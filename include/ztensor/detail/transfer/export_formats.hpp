@@ -213,6 +213,9 @@ result<void> write_each(const vector<exported_tensor>& tensors, const export_opt
 
 // -- exported types
 
+/// PyTorch's type of two float4 in a byte, of which its shapes count the bytes.
+inline constexpr string_view packed_f4 = "f4_e2m1fn_x2";
+
 /// What elements are called in other formats.
 struct exported_type {
     string_view safetensors; ///< "" if it has no word for them, as the next
@@ -252,7 +255,8 @@ inline constexpr exported_type exported_types[] = {
 /// The row of what a tensor's elements are, if `word` of it is not "". Errors: not_expressible.
 inline result<const exported_type*> exported_type_of(const exported_tensor& tensor, string_view exported_type::*word,
                                                      string_view format) {
-    const string_view type = tensor.type == "f4_e2m1" ? string_view("f4") : tensor.type; // of version 2
+    const bool is_f4 = tensor.type == "f4_e2m1" || tensor.type == packed_f4; // of version 2, and of PyTorch
+    const string_view type = is_f4 ? string_view("f4") : tensor.type;
     for (const exported_type& row : exported_types) {
         if (row.storage == tensor.storage && row.type == type && !(row.*word).empty()) {
             return &row;
@@ -368,12 +372,26 @@ inline void append_json_tensor(string& out, const exported_tensor& tensor, uint6
     out += sentence("],\"data_offsets\":[{},{}]},", {begin, begin + tensor.bytes});
 }
 
+/// The shape in elements of one in bytes of two. A byte without dimensions stays one element, which has no place.
+[[nodiscard]] inline shape unpacked_shape(const shape& of_bytes) noexcept {
+    shape made;
+    for (size_t i = 0; i < of_bytes.rank(); ++i) {
+        const uint64_t each = i + 1 == of_bytes.rank() ? 2 : 1;
+        made.push_back(checked_multiply(of_bytes[i], each).value_or(~uint64_t{0}));
+    }
+    return made;
+}
+
 /// The bytes of elements that are packed, as that library counts them; others have theirs. Errors: not_expressible.
 inline result<void> count_packed_bytes(exported_tensor& tensor) {
     if (tensor.word->bits == 0) {
         return {};
     }
-    const optional<uint64_t> bits = checked_multiply(*tensor.shape.element_count(), tensor.word->bits);
+    if (tensor.type == packed_f4) {
+        tensor.shape = unpacked_shape(tensor.shape);
+    }
+    const optional<uint64_t> count = tensor.shape.element_count();
+    const optional<uint64_t> bits = count ? checked_multiply(*count, tensor.word->bits) : std::nullopt;
     if (!bits || *bits % 8 != 0 || tensor.data.decoded_bytes() != *bits / 8) {
         return not_in_format("safetensors", sentence("{} of this shape in so many bytes", {tensor.word->safetensors}))
             .in_object(tensor.name);
