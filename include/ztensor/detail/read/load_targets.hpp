@@ -175,7 +175,7 @@ inline result<load_target> find_target(const reader& from, const load_request& w
     target.wanted = &wanted;
     target.file = &object_access::file_of(object);
     if (wanted.file != nullptr && wanted.file != target.file) {
-        return object_access::located(object, fail(errc::invalid_argument, "the object is of another reader"));
+        return object_access::located(object, another_reader());
     }
     target.file_number = from.files().size() == 1 ? 0 : from.file_of(wanted.name).value_or(0);
     target.object = &object_access::record_of(object);
