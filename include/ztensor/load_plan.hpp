@@ -83,8 +83,7 @@ struct bytes_of_type {
 }
 
 /// Tensors to be read into memory of the caller's, which must stay until the plan has run: from one file or from the
-/// files of one reader, which it holds. A plan may be run again; adding to it while it runs is not allowed, and
-/// destinations may not overlap.
+/// files of one reader, which it holds. A plan may be run again; adding to it while it runs is not allowed.
 ///
 /// A destination is a span or a container of the right size, memory whose rows lie apart, or bytes with a dtype: see
 /// into(). A temporary that would be gone does not compile. `expected` is the shape that the caller expects.
@@ -151,8 +150,9 @@ public:
     /// read_options say no, but none of parts. Returns, or throws what a source or the progress function threw, when no
     /// thread works for it any more; what the destinations hold after a failure is unspecified. What goes to rows that
     /// lie apart is read into memory of its own first. Errors: object_not_found, unsupported_format, shape_mismatch and
-    /// those of the calls named above, invalid_argument (an object of another reader; a dtype that is not the one of a
-    /// conversion), limit_exceeded (of max_staging_bytes too), cancelled, out_of_memory, and what the source says.
+    /// those of the calls named above, invalid_argument (an object of another reader; a destination that overlaps
+    /// another one, or whose own rows do; a dtype that is not the one of a conversion), limit_exceeded (of
+    /// max_staging_bytes too), cancelled, out_of_memory, and what the source says.
     result<load_report> run(const load_options& options = {}) const;
 
 private:

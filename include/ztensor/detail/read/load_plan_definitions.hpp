@@ -144,11 +144,7 @@ private:
             if (each.to().rows == nullptr || each.destination.empty()) {
                 continue;
             }
-            const shape dimensions = each.file->index.shape_of(*each.object);
-            const uint64_t last = dimensions.empty() ? 1
-                                  : each.is_whole()  ? dimensions.back()
-                                                     : each.ranges.back().end - each.ranges.back().begin;
-            const size_t row = static_cast<size_t>(last) * each.destination_element_bytes();
+            const auto row = static_cast<size_t>(row_bytes_of(each));
             byte* to = each.to().rows;
             for (size_t at = 0; at < each.destination.size(); at += row, to += each.to().row_bytes) {
                 std::memcpy(to, each.destination.data() + at, row);
