@@ -8,6 +8,7 @@
 #include <ztensor/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
@@ -268,10 +269,18 @@ struct loaded_tensor {
     array<std::byte> bytes; ///< its elements, in the host's byte order; of an unknown type as they are stored
 };
 
-/// All dense objects of a reader, in its order, through one plan. Errors: as load_plan::run().
-result<std::vector<loaded_tensor>> read_all(const reader& from, const load_options& options = {});
+/// What read_all() gives: the tensors, and what else the reader holds.
+struct loaded_tensors : std::vector<loaded_tensor> {
+    /// Objects that have no elements of their own to read, since they are not dense, in the order of the reader: the
+    /// name of each, and why. Their weights are read by name, see readable::read_as(), or component by component.
+    std::vector<skipped_item> left_out;
+};
+
+/// All dense objects of a reader, in its order, through one plan, and a list of all others. Errors: as
+/// load_plan::run().
+result<loaded_tensors> read_all(const reader& from, const load_options& options = {});
 /// The objects would be gone with a temporary reader.
-result<std::vector<loaded_tensor>> read_all(const reader&& from, const load_options& options = {}) = delete;
+result<loaded_tensors> read_all(const reader&& from, const load_options& options = {}) = delete;
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

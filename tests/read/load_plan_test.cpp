@@ -496,6 +496,31 @@ TEST_CASE("read_all gives every dense object in memory of its own") {
     CHECK(outcome(ztensor::read_all(file, load_options().threads(1).progress(cancel))) == "cancelled");
 }
 
+TEST_CASE("read_all lists what it leaves out, each with its reason") {
+    const reader file = support::reopened({}, [](ztensor::writer& out) {
+        out.add("dense", {2}, {1.0F, 2.0F}).value();
+        out.add_csr("sparse", {2, 3}, std::vector<float>{7, 8, 9}, std::vector<std::uint64_t>{1, 0, 2},
+                    std::vector<std::uint64_t>{0, 1, 3})
+            .value();
+        out.add_object("blocks",
+                       ztensor::object_draft("gguf.q8_0/1", {32}).component("data", std::vector<std::uint8_t>(34)))
+            .value();
+        out.add("weights", {2}, {1.0F, 2.0F}).value();
+    });
+    const ztensor::loaded_tensors all = ztensor::read_all(file).value();
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].object.name() == "dense");
+    CHECK(all[1].object.name() == "weights");
+    REQUIRE(all.left_out.size() == 2);
+    CHECK(all.left_out[0].name == "sparse");
+    CHECK(all.left_out[0].why.find("sparse_csr") != std::string::npos);
+    CHECK(all.left_out[1].name == "blocks");
+    CHECK(all.left_out[1].why.find("gguf.q8_0/1") != std::string::npos);
+    const std::vector<ztensor::loaded_tensor> tensors = ztensor::read_all(file).value(); // as it was called before
+    CHECK(tensors.size() == 2);
+    CHECK(ztensor::read_all(support::opened(model())).value().left_out.empty());
+}
+
 TEST_CASE("sixteen threads read, verify and plan on one reader at once") {
     const auto source = std::make_shared<failing_source>(model(), false);
     const reader file = reader::from_source(source).value();

@@ -529,13 +529,14 @@ ZTENSOR_INLINE result<load_report> load_plan::run(const load_options& options) c
     });
 }
 
-ZTENSOR_INLINE result<std::vector<loaded_tensor>> read_all(const reader& from, const load_options& options) {
-    return detail::guard_memory([&]() -> result<std::vector<loaded_tensor>> {
-        std::vector<loaded_tensor> loaded;
+ZTENSOR_INLINE result<loaded_tensors> read_all(const reader& from, const load_options& options) {
+    return detail::guard_memory([&]() -> result<loaded_tensors> {
+        loaded_tensors loaded;
         std::vector<detail::load_request> wanted;
         for (const object_view object : from) {
             const result<component_view> data = object.data();
             if (!data) {
+                loaded.left_out.push_back({std::string(object.name()), {}, data.error().sentence()});
                 continue;
             }
             const std::optional<std::uint64_t> bytes = data->decoded_bytes();
