@@ -54,9 +54,10 @@ public:
     }
     array(array&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, std::size_t{0})) {}
-    array& operator=(array&& other) noexcept {
-        std::swap(data_, other.data_);
-        std::swap(size_, other.size_);
+    array& operator=(array&& other) noexcept { // which leaves the other one empty, as a move does
+        array taken(std::move(other));
+        std::swap(data_, taken.data_);
+        std::swap(size_, taken.size_);
         return *this;
     }
     ~array() {

@@ -367,7 +367,7 @@ public:
     attributes& set(std::string_view key, bool value);
     attributes& set(std::string_view key, std::string_view value);
     attributes& set(std::string_view key, const char* value) { return set(key, std::string_view(value)); }
-    attributes& set(std::string_view key, bytes_view value);
+    attributes& set(std::string_view key, bytes_argument value);
     attributes& set_null(std::string_view key);
     /// An array: any range, or a list, of integers, floating-point numbers, bools or texts.
     template <class Range, std::enable_if_t<detail::is_array_of_attribute_v<Range>, int> = 0>
@@ -385,7 +385,7 @@ public:
     }
     /// Any one CBOR item, kept verbatim. Errors: the cbor_... codes if it is not well-formed, cbor_trailing if bytes
     /// follow it; out_of_memory.
-    result<void> set_cbor(std::string_view key, bytes_view item);
+    result<void> set_cbor(std::string_view key, bytes_argument item);
     attributes& remove(std::string_view key);
     /// All of `others` too; of a key that is there already the value is replaced.
     attributes& merge(attributes others);

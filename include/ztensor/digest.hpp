@@ -24,7 +24,7 @@ class digester {
 public:
     explicit digester(digest algorithm) noexcept;
 
-    void update(bytes_view bytes) noexcept;
+    void update(bytes_argument bytes) noexcept;
 
     /// As the format writes it: "crc32c:0x" and 8 upper-case digits, "sha256:" and 64 lower-case ones, "xxh3:" and 16
     /// lower-case ones; of crc32, which it does not write, "crc32:" and 8 upper-case ones; "" for none, and for XXH3
@@ -51,7 +51,7 @@ struct digest_access {
 [[nodiscard]] bool can_compute(digest algorithm) noexcept;
 
 /// The digest of `bytes`, as the format writes it.
-[[nodiscard]] std::string digest_text(digest algorithm, bytes_view bytes);
+[[nodiscard]] std::string digest_text(digest algorithm, bytes_argument bytes);
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -351,9 +351,11 @@ inline result<foreign_elements> elements_of(const dlpack::managed_tensor& from) 
 
 /// A dense object where it lies, without a copy: read-only memory, which a copy of the reader keeps alive until the
 /// tensor is deleted. Bools are lent as they are stored. Touches and verifies nothing.
-/// Errors: unsupported_format (not dense); not_viewable, needs_byteswap, misaligned_memory, as component_view::view();
-/// unknown_dtype, unsupported_type; too_large_for_host (DLPack counts with 63 bits); out_of_memory.
+/// Errors: invalid_argument for an object of another reader; unsupported_format (not dense); not_viewable,
+/// needs_byteswap, misaligned_memory, as component_view::view(); unknown_dtype, unsupported_type; too_large_for_host
+/// (DLPack counts with 63 bits); out_of_memory.
 inline result<dlpack::handle> view_dlpack(const reader& model, const object_view& object) {
+    ZTENSOR_TRY(detail::check_is_of(model, object));
     return visit(object, [&](auto elements) -> result<dlpack::handle> {
         return detail::pack_for_dlpack(model, object.shape(), elements.data(), dlpack::read_only);
     });

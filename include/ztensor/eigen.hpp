@@ -34,6 +34,9 @@ template <>
 struct element_traits<Eigen::bfloat16> : stored_as<dtype::bf16> {};
 #endif
 
+template <class Plain, int Options, class Steps>
+inline constexpr bool is_view_v<Eigen::Map<Plain, Options, Steps>> = true;
+
 namespace detail {
 
 /// True for types whose elements lie as a file's do: row after row, or in one row.

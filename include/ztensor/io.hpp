@@ -237,6 +237,10 @@ public:
     /// From bytes that bytes() gave, in this process or in another one of any host. Errors: invalid_argument for any
     /// other bytes.
     static result<file_index> from_bytes(std::vector<std::byte> bytes);
+    // No moves: an index that was moved from would hold no bytes, and a copy costs no more than a counter.
+    file_index(const file_index&) noexcept = default;
+    file_index& operator=(const file_index&) noexcept = default;
+    ~file_index() = default;
 
     /// All of it, to be sent to others. They are understood by the same version of the library.
     [[nodiscard]] bytes_view bytes() const& noexcept { return *bytes_; }

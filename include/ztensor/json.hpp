@@ -341,7 +341,7 @@ using json_builder_of = std::enable_if_t<std::is_same_v<Json, nlohmann::json>, j
 /// Errors: attribute_type (tags, keys that are no text, undefined, integers below -2^63: what JSON can't hold),
 /// duplicate_key (within the value), limit_exceeded (more than 16 MiB, or 257 MiB in memory), out_of_memory.
 template <class Json = nlohmann::json>
-result<Json> to_json(bytes_view cbor_value) {
+result<Json> to_json(bytes_argument cbor_value) {
     return detail::guard_memory([&]() -> result<Json> {
         detail::json_budget budget;
         detail::unfinished_json<Json> made(nullptr);

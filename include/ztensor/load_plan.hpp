@@ -8,6 +8,7 @@
 #include <ztensor/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
+#include <ztensor/format.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
@@ -83,8 +84,7 @@ struct bytes_of_type {
 }
 
 /// Tensors to be read into memory of the caller's, which must stay until the plan has run: from one file or from the
-/// files of one reader, which it holds. A plan may be run again; adding to it while it runs is not allowed, and
-/// destinations may not overlap.
+/// files of one reader, which it holds. A plan may be run again; adding to it while it runs is not allowed.
 ///
 /// A destination is a span or a container of the right size, memory whose rows lie apart, or bytes with a dtype: see
 /// into(). A temporary that would be gone does not compile. `expected` is the shape that the caller expects.
@@ -151,8 +151,9 @@ public:
     /// read_options say no, but none of parts. Returns, or throws what a source or the progress function threw, when no
     /// thread works for it any more; what the destinations hold after a failure is unspecified. What goes to rows that
     /// lie apart is read into memory of its own first. Errors: object_not_found, unsupported_format, shape_mismatch and
-    /// those of the calls named above, invalid_argument (an object of another reader; a dtype that is not the one of a
-    /// conversion), limit_exceeded (of max_staging_bytes too), cancelled, out_of_memory, and what the source says.
+    /// those of the calls named above, invalid_argument (an object of another reader; a destination that overlaps
+    /// another one, or whose own rows do; a dtype that is not the one of a conversion), limit_exceeded (of
+    /// max_staging_bytes too), cancelled, out_of_memory, and what the source says.
     result<load_report> run(const load_options& options = {}) const;
 
 private:
@@ -268,10 +269,18 @@ struct loaded_tensor {
     array<std::byte> bytes; ///< its elements, in the host's byte order; of an unknown type as they are stored
 };
 
-/// All dense objects of a reader, in its order, through one plan. Errors: as load_plan::run().
-result<std::vector<loaded_tensor>> read_all(const reader& from, const load_options& options = {});
+/// What read_all() gives: the tensors, and what else the reader holds.
+struct loaded_tensors : std::vector<loaded_tensor> {
+    /// Objects that have no elements of their own to read, since they are not dense, in the order of the reader: the
+    /// name of each, and why. Their weights are read by name, see readable::read_as(), or component by component.
+    std::vector<skipped_item> left_out;
+};
+
+/// All dense objects of a reader, in its order, through one plan, and a list of all others. Errors: as
+/// load_plan::run().
+result<loaded_tensors> read_all(const reader& from, const load_options& options = {});
 /// The objects would be gone with a temporary reader.
-result<std::vector<loaded_tensor>> read_all(const reader&& from, const load_options& options = {}) = delete;
+result<loaded_tensors> read_all(const reader&& from, const load_options& options = {}) = delete;
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -189,13 +189,14 @@ inline result<load_report> load(MPI_Comm comm, const load_plan& plan, how way = 
 
 // -- shared memory
 
-/// Tensors of which each host has one copy, in memory that all its ranks see: shared_load() makes it. Move-only. All
+/// Tensors of which each host has one copy, in memory that all its ranks see: shared_load() makes it. Move-only, and
+/// empty once moved from. All
 /// ranks destroy it, in the same order with what they do together otherwise, and before MPI_Finalize(); the views are
 /// gone then.
 class shared_tensors {
 public:
     /// How many there are.
-    [[nodiscard]] std::size_t size() const noexcept { return memory_->entries().size(); }
+    [[nodiscard]] std::size_t size() const noexcept { return memory_ != nullptr ? memory_->entries().size() : 0; }
     /// The name of the i-th, in the order in which they were asked for.
     [[nodiscard]] std::string_view name(std::size_t i) const noexcept { return memory_->entries()[i].name; }
     /// The bytes of the i-th, in the host's order, at a multiple of 64. No rank may write to them.
@@ -204,7 +205,7 @@ public:
     template <class T>
     result<span<const T>> view(std::string_view name) const {
         return detail::guard_memory([&]() -> result<span<const T>> {
-            const detail::host_memory::entry* const found = memory_->find(name);
+            const detail::host_memory::entry* const found = memory_ != nullptr ? memory_->find(name) : nullptr;
             if (found == nullptr) {
                 return detail::fail(errc::object_not_found, "no tensor {} was loaded", {detail::in_quotes(name)})
                     .in_object(name);
@@ -224,11 +225,11 @@ public:
         });
     }
     /// Bytes of files that this rank read for it.
-    [[nodiscard]] std::uint64_t bytes_read() const noexcept { return memory_->bytes_read(); }
+    [[nodiscard]] std::uint64_t bytes_read() const noexcept { return memory_ != nullptr ? memory_->bytes_read() : 0; }
 
 private:
-    friend result<shared_tensors> shared_load(MPI_Comm comm, const reader& from, span<const std::string_view> names,
-                                              const load_options& options);
+    friend result<shared_tensors> shared_load(MPI_Comm comm, const reader& from,
+                                              span_argument<const std::string_view> names, const load_options& options);
 
     shared_tensors(reader from, std::unique_ptr<detail::host_memory> memory) noexcept
         : from_(std::move(from)), memory_(std::move(memory)) {}
@@ -240,7 +241,8 @@ private:
 /// Reads dense tensors into memory that the ranks of a host share (MPI_Win_allocate_shared), once for each host: every
 /// rank of it reads about as much. All ranks name the same. Errors: as load_plan::run(); too_large_for_host, also for
 /// a tensor of which only decoding tells the size; invalid_argument if ranks name different tensors.
-inline result<shared_tensors> shared_load(MPI_Comm comm, const reader& from, span<const std::string_view> names,
+inline result<shared_tensors> shared_load(MPI_Comm comm, const reader& from,
+                                          span_argument<const std::string_view> names,
                                           const load_options& options = {}) {
     return detail::guard_memory([&]() -> result<shared_tensors> {
         ZTENSOR_TRY_ASSIGN(const detail::communicator ranks, detail::communicator::of(comm));

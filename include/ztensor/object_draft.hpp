@@ -168,18 +168,32 @@ public:
     object_draft(std::string_view format, const ztensor::shape& dimensions) : format_(format), shape_(dimensions) {}
     object_draft(ztensor::format format, const ztensor::shape& dimensions) : object_draft(name(format), dimensions) {}
 
+    object_draft(const object_draft&) = default;
+    object_draft& operator=(const object_draft&) = default;
+    /// A draft that was moved from has no format, no dimensions, no attributes and no components.
+    object_draft(object_draft&& other) noexcept
+        : format_(std::exchange(other.format_, {})), shape_(std::move(other.shape_)),
+          attributes_(std::exchange(other.attributes_, std::nullopt)),
+          components_(std::exchange(other.components_, {})), keeps_word_(std::exchange(other.keeps_word_, false)) {}
+    object_draft& operator=(object_draft&& other) noexcept {
+        object_draft taken(std::move(other));
+        std::swap(format_, taken.format_);
+        std::swap(shape_, taken.shape_);
+        std::swap(attributes_, taken.attributes_);
+        std::swap(components_, taken.components_);
+        std::swap(keeps_word_, taken.keeps_word_);
+        return *this;
+    }
+    ~object_draft() = default;
+
     /// A component of elements in memory: a span, vector or array of any type that element_traits describes. The
     /// logical type is the element type's own, unless `how` names one.
     template <class Elements>
     object_draft& component(std::string_view role, Elements&& elements, const store& how = {}) {
-        if constexpr (detail::is_dying_owner_v<Elements&&>) {
-            const auto kept = keep(std::forward<Elements>(elements));
-            add_elements(role, detail::typed_bytes_of(*kept), how);
-            components_.back().owner = kept;
-            return *this;
-        } else {
-            return add_elements(role, detail::typed_bytes_of(elements), how);
-        }
+        detail::kept_elements kept = detail::keep_elements(std::forward<Elements>(elements));
+        add_elements(role, kept.elements, how);
+        components_.back().owner = std::move(kept.owner);
+        return *this;
     }
 
     /// A component of bytes that are already as the file will hold them, decoded: little-endian, unless `how` says
@@ -187,9 +201,9 @@ public:
     object_draft& component_bytes(std::string_view role, dtype storage, bytes_view bytes, const store& how = {});
     template <class Bytes, std::enable_if_t<detail::is_dying_owner_v<Bytes&&>, int> = 0>
     object_draft& component_bytes(std::string_view role, dtype storage, Bytes&& bytes, const store& how = {}) {
-        const auto kept = keep(std::forward<Bytes>(bytes));
-        component_bytes(role, storage, bytes_view(*kept), how);
-        components_.back().owner = kept;
+        const auto owner = std::make_shared<const detail::bare_t<Bytes>>(std::forward<Bytes>(bytes));
+        component_bytes(role, storage, bytes_view(*owner), how);
+        components_.back().owner = owner;
         return *this;
     }
 
@@ -217,10 +231,6 @@ public:
 private:
     friend struct detail::draft_access;
 
-    template <class Container>
-    [[nodiscard]] static std::shared_ptr<const std::remove_cv_t<Container>> keep(Container&& temporary) {
-        return std::make_shared<const std::remove_cv_t<Container>>(std::forward<Container>(temporary));
-    }
     object_draft& add_elements(std::string_view role, const detail::typed_bytes& elements, const store& how);
     object_draft& add_stored(std::string_view role, detail::stored_component stored,
                              std::optional<std::uint64_t> decoded_bytes);

@@ -49,6 +49,11 @@ inline constexpr bool is_handle_v<component_view> = true;
 /// what `T` may be, says readable.
 class component_view : public readable<component_view> {
 public:
+    // No moves: an absent one that was moved from would say that it is present.
+    component_view(const component_view&) noexcept = default;
+    component_view& operator=(const component_view&) noexcept = default;
+    ~component_view() = default;
+
     /// False for what object_view::operator[] did not find: every verb says so.
     [[nodiscard]] bool is_present() const noexcept { return found_.has_value(); }
 
@@ -162,6 +167,11 @@ inline constexpr bool is_handle_v<object_view> = true;
 /// that reader). Every member may be called from many threads at once.
 class object_view : public readable<object_view> {
 public:
+    // No moves, as of component_view.
+    object_view(const object_view&) noexcept = default;
+    object_view& operator=(const object_view&) noexcept = default;
+    ~object_view() = default;
+
     /// False for what reader::operator[] did not find: every verb says so, and there are no components.
     [[nodiscard]] bool is_present() const noexcept { return found_.has_value(); }
 
@@ -261,6 +271,11 @@ private:
 /// says; it never fails by itself, the verbs do. Cheap to make; lives as long as the reader.
 class selection : public readable<selection> {
 public:
+    // No moves: one that was moved from would select something else.
+    selection(const selection&) noexcept = default;
+    selection& operator=(const selection&) noexcept = default;
+    ~selection() = default;
+
     [[nodiscard]] const object_view& object() const& noexcept { return object_; }
     /// What is selected has this shape. Errors: object_not_found, out_of_bounds, invalid_argument.
     result<ztensor::shape> shape() const;

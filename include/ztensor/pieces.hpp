@@ -50,7 +50,7 @@ public:
     /// The next elements, little-endian, valid until the next call; empty once all have been given. Whole ones, unless
     /// they are stored bytes of a blob that holds indices as well. Errors: digest_mismatch, decode_failed, decode_size,
     /// limit_exceeded, bad_bool, size_mismatch (where only decoding tells), and what the source says; after one, the
-    /// same at every call.
+    /// same at every call. invalid_argument once it was moved from.
     result<bytes_view> next() &;
     result<bytes_view> next() && = delete; // the piece would be gone
 

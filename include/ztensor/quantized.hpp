@@ -60,6 +60,11 @@ public:
     /// Errors: unsupported_format (not quantized_group), quant_bits, quant_group, quant_packing, size_mismatch.
     static result<quantized_view> from(const object_view& object);
 
+    // No moves: a view that was moved from would have lost its packing.
+    quantized_view(const quantized_view&) = default;
+    quantized_view& operator=(const quantized_view&) = default;
+    ~quantized_view() = default;
+
     /// The shape of the weights before quantization.
     [[nodiscard]] ztensor::shape shape() const noexcept { return object_.shape(); }
     [[nodiscard]] const quantization& parameters() const& noexcept { return parameters_; }

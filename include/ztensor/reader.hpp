@@ -262,6 +262,14 @@ private:
     std::shared_ptr<const detail::opened_file> file_;
 };
 
+namespace detail {
+
+/// Whether the reader has the file of the object open. An absent object says by itself that it is none. Errors:
+/// invalid_argument.
+result<void> check_is_of(const reader& model, const object_view& object);
+
+} // namespace detail
+
 /// One tensor of a file, which is opened for it: the elements with their shape. Errors: those of reader::open() and
 /// readable::acquire().
 template <class T>

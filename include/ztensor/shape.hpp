@@ -115,7 +115,9 @@ public:
             own_far();
         }
     }
-    shape(shape&& other) noexcept : rank_(std::exchange(other.rank_, std::uint8_t{0})), flaw_(other.flaw_) {
+    shape(shape&& other) noexcept
+        : rank_(std::exchange(other.rank_, std::uint8_t{0})),
+          flaw_(std::exchange(other.flaw_, detail::shape_flaw::none)) {
         std::memcpy(near_, other.near_, sizeof near_);
     }
     shape& operator=(shape other) noexcept {

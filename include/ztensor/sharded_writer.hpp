@@ -118,7 +118,7 @@ public:
     }
 
     /// Adds a dense tensor from bytes as the file will hold them, as writer::add_bytes().
-    result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage, bytes_view little_endian,
+    result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage, bytes_argument little_endian,
                            const store& how = {}, const object_attributes& about = {});
 
     /// Adds an object of any format, as writer::add_object(); all its components go to one file.

@@ -8,6 +8,7 @@
 #include <ztensor/version.hpp>
 
 #include <cstddef>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -39,28 +40,42 @@ template <class C, class T>
 inline constexpr bool is_contiguous_of_v<C, T, std::void_t<data_pointer_t<C>, decltype(std::declval<C&>().size())>> =
     points_to_same_v<std::remove_pointer_t<data_pointer_t<C>>, T>;
 
-/// True for a container that is about to die with its elements, given as C&&: an owner's elements are as constant as
-/// the owner, where a span's are not.
-template <class C, class = void>
-inline constexpr bool is_dying_owner_v = false;
-template <class C>
-inline constexpr bool
-    is_dying_owner_v<C, std::void_t<data_pointer_t<std::remove_cv_t<std::remove_reference_t<C>>>,
-                                    decltype(std::declval<std::remove_cv_t<std::remove_reference_t<C>>&>().size())>> =
-        !std::is_lvalue_reference_v<C> && !std::is_same_v<data_pointer_t<std::remove_cv_t<std::remove_reference_t<C>>>,
-                                                          data_pointer_t<const std::remove_reference_t<C>>>;
-
-/// False for a container that lends nothing when it is about to die, such as ztensor::array: its data() is deleted
-/// then.
-template <class C, class = void>
-inline constexpr bool lends_v = false;
-template <class C>
-inline constexpr bool lends_v<C, std::void_t<decltype(std::declval<C>().data())>> = true;
-
 template <class C>
 inline constexpr bool is_span_v = false;
 template <class T>
 inline constexpr bool is_span_v<span<T>> = true;
+
+template <class C>
+using bare_t = std::remove_cv_t<std::remove_reference_t<C>>;
+
+} // namespace detail
+
+/// True for types that refer to elements and own none: their elements stay when an object of the type dies. Every other
+/// type with data() and size() counts as an owner, of which a temporary lends nothing. True for every borrowed range of
+/// C++20; specialise it for other views:
+///
+///     template <>
+///     inline constexpr bool ztensor::is_view_v<my::tensor_ref> = true;
+template <class C>
+#if defined(__cpp_lib_span) && defined(__cpp_lib_ranges)
+inline constexpr bool is_view_v = std::ranges::enable_borrowed_range<C>;
+#else
+inline constexpr bool is_view_v = false;
+#endif
+template <class T>
+inline constexpr bool is_view_v<span<T>> = true;
+template <class Char, class Traits>
+inline constexpr bool is_view_v<std::basic_string_view<Char, Traits>> = true;
+
+namespace detail {
+
+/// True for a container or an array, given as C&&, that is about to die with its elements.
+template <class C, class = void>
+inline constexpr bool is_dying_owner_v = !std::is_lvalue_reference_v<C> && std::is_array_v<bare_t<C>>;
+template <class C>
+inline constexpr bool is_dying_owner_v<
+    C, std::void_t<data_pointer_t<bare_t<C>>, decltype(std::declval<bare_t<C>&>().size())>> =
+    !std::is_lvalue_reference_v<C> && !is_view_v<bare_t<C>>;
 
 } // namespace detail
 
@@ -82,12 +97,15 @@ public:
 
     template <std::size_t N>
     constexpr span(T (&array)[N]) noexcept : data_(array), size_(N) {}
+    template <std::size_t N>
+    constexpr span(T (&&temporary)[N]) = delete;
 
-    /// Any contiguous container; a temporary one only for reading, for the length of the full expression.
-    template <class C, std::enable_if_t<!detail::is_span_v<std::remove_cv_t<std::remove_reference_t<C>>> &&
-                                            detail::is_contiguous_of_v<C, T> && detail::lends_v<C> &&
-                                            (std::is_lvalue_reference_v<C> || std::is_const_v<T>),
-                                        int> = 0>
+    /// Any contiguous container that stays, or a view. The elements of a temporary would be gone with it: keep it in a
+    /// variable. A call that reads elements and keeps none takes it as a span_argument.
+    template <class C,
+              std::enable_if_t<!detail::is_span_v<detail::bare_t<C>> && detail::is_contiguous_of_v<C, T> &&
+                                   !detail::is_dying_owner_v<C&&>,
+                               int> = 0>
     constexpr span(C&& container) noexcept : data_(container.data()), size_(container.size()) {}
 
     /// span<float> -> span<const float>.
@@ -154,6 +172,24 @@ span(T (&)[N]) -> span<T>;
 
 /// Bytes as they lie in a file or in memory.
 using bytes_view = span<const std::byte>;
+
+/// A parameter of a call that reads elements and keeps none of them: whatever a span is made of, and a temporary, which
+/// lives as long as the call.
+template <class T>
+class span_argument : public span<T> {
+public:
+    constexpr span_argument() noexcept = default;
+    constexpr span_argument(T* data, std::size_t size) noexcept : span<T>(data, size) {}
+    constexpr span_argument(span<T> elements) noexcept : span<T>(elements) {}
+    template <std::size_t N>
+    constexpr span_argument(T (&array)[N]) noexcept : span<T>(array, N) {}
+    template <class C, std::enable_if_t<!std::is_base_of_v<span<T>, detail::bare_t<C>> &&
+                                            detail::is_contiguous_of_v<C, T>,
+                                        int> = 0>
+    constexpr span_argument(C&& container) noexcept : span<T>(container.data(), container.size()) {}
+};
+/// The same of bytes.
+using bytes_argument = span_argument<const std::byte>;
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -41,8 +41,17 @@ public:
     using const_iterator = const T*;
     using iterator = const_iterator;
 
-    /// No elements, of shape [].
+    /// No elements, of shape []; so is one that was moved from.
     tensor() noexcept = default;
+    tensor(tensor&& other) noexcept
+        : owned_(std::move(other.owned_)), facts_(std::exchange(other.facts_, detail::acquired())) {}
+    tensor& operator=(tensor&& other) noexcept {
+        tensor taken(std::move(other));
+        owned_ = std::move(taken.owned_);
+        facts_ = std::move(taken.facts_);
+        return *this;
+    }
+    ~tensor() = default;
 
     [[nodiscard]] const ztensor::shape& shape() const& noexcept { return facts_.shape; }
     [[nodiscard]] const T* data() const& noexcept { return span().data(); }

@@ -92,7 +92,7 @@ public:
 
     /// The next bytes as the file will hold them, decoded: little-endian. A piece may end within an element.
     /// Errors: as append().
-    result<void> append_bytes(bytes_view little_endian);
+    result<void> append_bytes(bytes_argument little_endian);
 
     /// The attributes of the object, in place of those given before. Errors: name_invalid, cbor_utf8, not_expressible
     /// (0.1 has fields of that name), manifest_too_large, writer_closed.
@@ -220,7 +220,7 @@ public:
 
     /// Adds a dense tensor from bytes that are already as the file will hold them, decoded: little-endian.
     /// Errors: as add().
-    result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage, bytes_view little_endian,
+    result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage, bytes_argument little_endian,
                            const store& how = {}, const object_attributes& about = {});
 
     /// Adds an object of any format with any components, written in the order they have in the draft, or of their roles
@@ -357,20 +357,25 @@ struct writer_access {
 
 } // namespace detail
 
-/// A dense tensor to be saved: `{"w", {2, 3}, elements}`. Borrows the elements, which are those that writer::add()
-/// takes.
+/// A dense tensor to be saved: `{"w", {2, 3}, elements}`. The elements are those that writer::add() takes; those of a
+/// temporary are taken over, and all others borrowed.
 class named_elements {
 public:
     template <class Elements>
-    named_elements(std::string_view name, const ztensor::shape& dimensions, const Elements& elements, store how = {})
-        : name_(name), shape_(dimensions), elements_(detail::typed_bytes_of(elements)), how_(std::move(how)) {}
+    named_elements(std::string_view name, const ztensor::shape& dimensions, Elements&& elements, store how = {})
+        : name_(name), shape_(dimensions), kept_(detail::keep_elements(std::forward<Elements>(elements))),
+          how_(std::move(how)) {}
+    // No moves: what was moved from would borrow what it no longer owns.
+    named_elements(const named_elements&) = default;
+    named_elements& operator=(const named_elements&) = default;
+    ~named_elements() = default;
 
 private:
     friend struct detail::writer_access;
 
-    std::string_view name_;
+    std::string name_;
     ztensor::shape shape_;
-    detail::typed_bytes elements_;
+    detail::kept_elements kept_;
     store how_;
 };
 

@@ -8,6 +8,7 @@
 #include "support/writing.hpp"
 
 #include <ztensor/dlpack.hpp>
+#include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 
@@ -79,6 +80,32 @@ TEST_CASE("the structures lie in memory as DLPack's ABI says") {
     CHECK(offsetof(dlpack::tensor, shape) == 24);
     CHECK(offsetof(dlpack::tensor, strides) == 32);
     CHECK(offsetof(dlpack::tensor, byte_offset) == 40);
+}
+
+TEST_CASE("an object of another reader is not viewed: nothing would keep its file open") {
+    const auto open = [](float value) {
+        return support::reopened({}, [&](ztensor::writer& out) { out.add("w", {2}, {value, value}).value(); });
+    };
+    const reader model = open(1);
+    const reader other = open(2);
+    const auto foreign = view_dlpack(model, other["w"]);
+    REQUIRE(refusal(foreign) == errc::invalid_argument);
+    CHECK(foreign.error().kind() == ztensor::error_kind::usage);
+    CHECK(foreign.error().object() == "w");
+    CHECK(refusal(view_dlpack(reader(), other["w"])) == errc::invalid_argument);
+    CHECK(refusal(view_dlpack(model, other["nothing"])) == errc::object_not_found);
+    std::vector<float> into(2);
+    CHECK(refusal(ztensor::load_plan(model).add(other["w"], into).run()) == errc::invalid_argument);
+
+    if (support::host_is_little_endian()) {
+        const reader copy = model;
+        CHECK(view_dlpack(copy, model["w"]));
+        const reader named = support::reopened({}, [](ztensor::writer& out) { out.add("v", {1}, {1.0F}).value(); });
+        const reader joined = reader::join({model, named}).value();
+        CHECK(view_dlpack(joined, joined["w"]));
+        CHECK(view_dlpack(joined, model["w"])); // the file is one of those that are kept open
+        CHECK(refusal(view_dlpack(joined, other["w"])) == errc::invalid_argument);
+    }
 }
 
 TEST_CASE("a viewed tensor lends the file's own bytes, read-only, and keeps the file open") {

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the tables of include/ztensor/detail/base/normal_form.hpp anew from Python's own Unicode data.
+"""Writes the tables of include/ztensor/detail/base/normal_form.hpp anew, and the version of Unicode that they are of.
+They come from the package unicodedata2, whose version is that of Unicode: Python's own data is as old as Python. Take
+the newest: text that is in Normalization Form C by a later version of Unicode is so by every earlier one, too.
 
 usage: make_normal_form_tables.py include/ztensor/detail/base/normal_form.hpp
 """
@@ -8,7 +10,8 @@ usage: make_normal_form_tables.py include/ztensor/detail/base/normal_form.hpp
 import pathlib
 import re
 import sys
-import unicodedata
+
+import unicodedata2 as unicodedata
 
 TABLES = re.compile(r"(// Written by tests/base/make_normal_form_tables.py, by Unicode )\S+\.\n.*?(?=\n// -- normal form\n)", re.DOTALL)
 LAST = 0x110000
@@ -45,7 +48,7 @@ def table(comment, kind, name, rows):
 
 def main():
     pairs = []
-    for code in range(LAST):
+    for code in (each for each in range(LAST) if each not in HANGUL):
         parts = unicodedata.decomposition(chr(code)).split()
         if len(parts) == 2 and not parts[0].startswith("<") and unicodedata.normalize("NFC", chr(code)) == chr(code):
             pairs.append((code, int(parts[0], 16), int(parts[1], 16)))

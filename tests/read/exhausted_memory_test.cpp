@@ -53,7 +53,7 @@ support::byte_vector one_of_everything() {
         to.attributes(ztensor::attributes()
                           .set("a text that is long enough to take memory", "another text that takes memory")
                           .set("numbers", 7)
-                          .set("bytes", ztensor::bytes_view(support::to_vector(support::bytes(100, 'x')))))
+                          .set("bytes", support::to_vector(support::bytes(100, 'x'))))
             .value();
         to.add("raw tensor of many floats", {400, 100}, floats, checked).value();
         to.add("packed tensor of many floats", {400, 100}, floats, ztensor::store(checked).zstd()).value();

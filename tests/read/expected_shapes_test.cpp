@@ -209,8 +209,22 @@ TEST_CASE("what is acquired is borrowed where that is safe, and outlives the rea
     CHECK(borrowed.is_borrowed() == is_little);
     CHECK(borrowed.is_verified() != is_little);
     CHECK(std::vector<float>(borrowed.begin(), borrowed.end()) == std::vector<float>{1, 2, 3, 4, 5, 6});
-    const tensor<float> moved = std::move(borrowed);
+    tensor<float> moved = std::move(borrowed);
     CHECK(moved.size() == 6);
+    tensor<float> owned = open({}).acquire<float>("w").value();
+    for (tensor<float>* const each : {&moved, &owned}) {
+        tensor<float> assigned = open({}).acquire<float>("w").value();
+        assigned = std::move(*each);
+        CHECK(assigned.shape() == ztensor::shape{2, 3});
+        CHECK(std::vector<float>(assigned.begin(), assigned.end()) == std::vector<float>{1, 2, 3, 4, 5, 6});
+    }
+    for (const tensor<float>* const each : {&borrowed, &moved, &owned}) { // NOLINT: moved from on purpose
+        CHECK(each->empty());
+        CHECK(each->begin() == each->end());
+        CHECK(each->shape() == ztensor::shape{});
+        CHECK_FALSE(each->is_borrowed());
+        CHECK_FALSE(each->is_verified());
+    }
 
     const tensor<float> of_memory =
         reader::from_bytes(ztensor::bytes_view(content)).value().acquire<float>("w").value();

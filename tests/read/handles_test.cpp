@@ -8,7 +8,10 @@
 #include "support/writing.hpp"
 #include "support/zt_builder.hpp"
 
+#include <ztensor/io.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/pieces.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>
@@ -70,6 +73,56 @@ TEST_CASE("a reader of no file has no objects until a file is opened") {
     model = three_objects();
     CHECK(model.is_open());
     CHECK(model.size() == 3);
+}
+
+TEST_CASE("what was moved from says that it is empty, or is what it was") {
+    const reader model = three_objects();
+    ztensor::shape flawed = {2, -1};
+    const ztensor::shape taken = std::move(flawed);
+    CHECK_FALSE(taken.is_valid());
+    CHECK(flawed == ztensor::shape{}); // NOLINT: moved from on purpose, here and below
+
+    ztensor::object_view absent = model["nothing"];
+    const ztensor::object_view still_absent = std::move(absent);
+    CHECK_FALSE(still_absent.is_present());
+    CHECK_FALSE(absent.is_present()); // NOLINT
+    ztensor::component_view no_part = model["a"]["nothing"];
+    const ztensor::component_view still_none = std::move(no_part);
+    CHECK_FALSE(no_part.is_present()); // NOLINT
+    auto rows = model["a"].rows(0, 1);
+    const auto same_rows = std::move(rows);
+    CHECK(rows.shape().value() == same_rows.shape().value()); // NOLINT
+
+    std::vector<float> into(4);
+    ztensor::load_plan plan(model);
+    plan.add("a", into);
+    const ztensor::load_plan other_plan = std::move(plan);
+    CHECK(plan.size() == 0); // NOLINT
+    CHECK(plan.run().value().bytes_decoded == 0);
+    CHECK(other_plan.size() == 1);
+
+    auto pieces = ztensor::component_pieces::open(model["a"]["data"]).value();
+    auto other_pieces = std::move(pieces);
+    check_blames_caller(pieces.next(), errc::invalid_argument); // NOLINT
+    CHECK(other_pieces.next());
+
+    ztensor::file_index index = model.index().value();
+    const ztensor::file_index other_index = std::move(index);
+    CHECK(index.bytes().size() == other_index.bytes().size()); // NOLINT
+
+    ztensor::attributes values = ztensor::attributes().set("k", 1);
+    ztensor::object_draft draft("own", {2});
+    draft.attributes(values).component("data", std::vector<float>{1, 2});
+    ztensor::object_draft assigned("dense", {1});
+    assigned = std::move(draft);
+    CHECK(draft.format().empty()); // NOLINT
+    CHECK(draft.shape() == ztensor::shape{});
+    CHECK_FALSE(draft.attributes().has_value());
+    ztensor::writer out = ztensor::writer::to_memory().value();
+    CHECK_FALSE(out.add_object("w", draft).has_value());
+    CHECK(out.add_object("w", assigned));
+    const ztensor::attributes other_values = std::move(values);
+    CHECK(values.empty()); // NOLINT
 }
 
 TEST_CASE("objects and components are found by name, and by place") {

@@ -15,6 +15,7 @@
 #include <ztensor/array.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
@@ -244,6 +245,97 @@ TEST_CASE("all problems of a plan are told together, before anything is read") {
     CHECK(load_plan(seen.file).run().value().bytes_decoded == 0);
 }
 
+TEST_CASE("destinations that overlap are refused before anything is read, in a sentence with both names") {
+    const support::watched seen = support::watch(model());
+    std::vector<std::int16_t> all(2000);
+    const auto part = [&](std::size_t from, std::size_t count = 500) { return span(all).subspan(from, count); };
+    const auto check = [&](load_plan& plan, std::string_view said) {
+        const result<load_report> failed = plan.run();
+        REQUIRE(outcome(failed) == "invalid_argument");
+        CHECK(failed.error().kind() == ztensor::error_kind::usage);
+        CAPTURE(failed.error().what());
+        CHECK(failed.error().what().find(said) != std::string::npos);
+        CHECK(support::outcome(plan.check()) == "invalid_argument");
+        CHECK(seen.source->reads.empty());
+    };
+    for (const std::size_t from : {500U, 501U, 999U}) {
+        load_plan plan(seen.file);
+        plan.add("small 2", part(from)).add("small 3", part(1500)).add("small 1", part(500));
+        check(plan, from == 500 ? "overlaps that of" : "\"small 2\": its destination overlaps that of \"small 1\"");
+    }
+    load_plan twice(seen.file);
+    twice.add("small 1", part(0)).add("small 1", part(0));
+    check(twice, "\"small 1\": its destination overlaps that of \"small 1\"");
+    load_plan within(seen.file);
+    within.add("small 1", part(0)).add("small 2", ztensor::rows(2, 3), part(100, 50));
+    check(within, "\"small 2\": its destination overlaps that of \"small 1\"");
+    load_plan several(seen.file);
+    several.add("absent", part(0)).add("small 1", part(0)).add("small 2", part(1)).add("small 3", part(2));
+    const result<load_report> failed = several.run();
+    CHECK(outcome(failed) == "object_not_found");
+    CHECK(failed.error().sentence().find("3 of 4") != std::string::npos);
+
+    std::vector<float> nothing;
+    load_plan neighbours(seen.file);
+    neighbours.add("small 1", part(500)).add("nothing", nothing).add("small 0", part(0)).add("small 2", part(1000));
+    neighbours.add("nothing", ztensor::span<float>(reinterpret_cast<float*>(all.data()), 0));
+    CHECK(outcome(neighbours.run()) == "ok");
+    CHECK(std::equal(all.begin() + 500, all.begin() + 1000, some<std::int16_t>(500, 11).begin()));
+}
+
+TEST_CASE("rows that lie apart may lie between those of other tensors, and overlap none") {
+    const reader file = support::opened(model());
+    // Matrices of 10 rows and 50 columns, beside each other in one of 10 rows and 150 columns, and a tensor behind it.
+    std::vector<std::int16_t> all(10 * 150 + 500);
+    const auto column = [&](std::size_t first, std::size_t step = 150) {
+        return ztensor::into(all.data() + first, step * sizeof(std::int16_t));
+    };
+    const auto of = [&](std::size_t first, std::size_t second, std::size_t third, std::size_t behind) {
+        load_plan plan(file);
+        plan.add("small 2", column(second)).add("small 1", column(first)).add("small 3", column(third));
+        plan.add("small 4", span(all).subspan(behind, 500));
+        return plan.run();
+    };
+    REQUIRE(outcome(of(0, 50, 100, 1500)) == "ok");
+    for (std::size_t row = 0; row < 10; ++row) {
+        for (std::size_t each = 0; each < 3; ++each) {
+            const auto expected = some<std::int16_t>(500, static_cast<std::uint32_t>(11 + each));
+            const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row * 150 + each * 50);
+            CHECK(std::equal(begin, begin + 50, expected.begin() + static_cast<std::ptrdiff_t>(row * 50)));
+        }
+    }
+    CHECK(outcome(of(0, 49, 100, 1500)) == "invalid_argument"); // a column of two tensors
+    CHECK(outcome(of(0, 50, 99, 1500)) == "invalid_argument");
+    CHECK(outcome(of(0, 50, 101, 1500)) == "invalid_argument"); // whose last row goes on behind the matrix
+    CHECK(outcome(of(0, 50, 100, 1499)) == "invalid_argument");
+    const result<load_report> overlapping = load_plan(file).add("small 1", column(0, 49)).run();
+    REQUIRE(outcome(overlapping) == "invalid_argument");
+    CHECK(overlapping.error().sentence() == "rows of 100 bytes overlap where each begins 98 behind the one before");
+    CHECK(outcome(load_plan(file).add("small 1", column(0, 50)).run()) == "ok");
+    const auto one_row = [&](std::size_t step) {
+        return load_plan(file).add(file["small 1"].rows(3, 4), column(0, step)).run();
+    };
+    CHECK(outcome(one_row(0)) == "ok");
+}
+
+TEST_CASE("a plan of many interleaved rows is checked in no time") {
+    constexpr std::size_t count = 2'000;
+    constexpr std::size_t rows = 100;
+    const reader file = support::reopened({}, [&](ztensor::writer& to) {
+        const std::vector<std::uint8_t> column(rows, 7);
+        for (std::size_t i = 0; i < count; ++i) {
+            to.add(std::to_string(i), {rows, 1U}, column).value();
+        }
+    });
+    std::vector<std::uint8_t> all(rows * count);
+    load_plan plan(file);
+    for (std::size_t i = 0; i < count; ++i) {
+        plan.add(std::to_string(i), ztensor::into(all.data() + i, count));
+    }
+    CHECK(outcome(plan.run()) == "ok");
+    CHECK(std::count(all.begin(), all.end(), 7) == static_cast<std::ptrdiff_t>(all.size()));
+}
+
 TEST_CASE("options own the progress function that they were given, whatever became of it, and copies share it") {
     const reader file = support::opened(model());
     everything into;
@@ -402,6 +494,31 @@ TEST_CASE("read_all gives every dense object in memory of its own") {
     }
     const auto cancel = [](const load_progress&) { return false; };
     CHECK(outcome(ztensor::read_all(file, load_options().threads(1).progress(cancel))) == "cancelled");
+}
+
+TEST_CASE("read_all lists what it leaves out, each with its reason") {
+    const reader file = support::reopened({}, [](ztensor::writer& out) {
+        out.add("dense", {2}, {1.0F, 2.0F}).value();
+        out.add_csr("sparse", {2, 3}, std::vector<float>{7, 8, 9}, std::vector<std::uint64_t>{1, 0, 2},
+                    std::vector<std::uint64_t>{0, 1, 3})
+            .value();
+        out.add_object("blocks",
+                       ztensor::object_draft("gguf.q8_0/1", {32}).component("data", std::vector<std::uint8_t>(34)))
+            .value();
+        out.add("weights", {2}, {1.0F, 2.0F}).value();
+    });
+    const ztensor::loaded_tensors all = ztensor::read_all(file).value();
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].object.name() == "dense");
+    CHECK(all[1].object.name() == "weights");
+    REQUIRE(all.left_out.size() == 2);
+    CHECK(all.left_out[0].name == "sparse");
+    CHECK(all.left_out[0].why.find("sparse_csr") != std::string::npos);
+    CHECK(all.left_out[1].name == "blocks");
+    CHECK(all.left_out[1].why.find("gguf.q8_0/1") != std::string::npos);
+    const std::vector<ztensor::loaded_tensor> tensors = ztensor::read_all(file).value(); // as it was called before
+    CHECK(tensors.size() == 2);
+    CHECK(ztensor::read_all(support::opened(model())).value().left_out.empty());
 }
 
 TEST_CASE("sixteen threads read, verify and plan on one reader at once") {

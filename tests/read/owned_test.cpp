@@ -94,6 +94,10 @@ TEST_CASE("an array is aligned, moves, and converts to spans") {
         CHECK(view.size() == size);
         CHECK(writable.data() == view.data());
         CHECK(std::count(view.begin(), view.end(), std::uint8_t{7}) == static_cast<std::ptrdiff_t>(size));
+        array<std::uint8_t> other(5);
+        other = std::move(first);
+        CHECK(first.empty()); // NOLINT: what was in the other one is not in the first now
+        CHECK(other.size() == size);
     }
 }
 
@@ -130,9 +134,8 @@ TEST_CASE("numbers are converted into the caller's memory as read_as converts th
         sample raw = sample().dtype(type.name).shape({count}).blob(content);
         sample packed = sample().dtype(type.name).shape({count}).zstd_blob(frames, content.size());
         std::vector<float> expected(count);
-        REQUIRE(support::convert_elements(
-            ztensor::bytes_view(support::to_vector(support::between_file_and_host(content, width))), type.id, "",
-            span<float>(expected)));
+        const auto of_host = support::to_vector(support::between_file_and_host(content, width));
+        REQUIRE(support::convert_elements(ztensor::bytes_view(of_host), type.id, "", span<float>(expected)));
         for (const bool is_checked : {false, true}) {
             if (is_checked) {
                 raw.component("digest", cbor::text(digest_of(content)));

@@ -6,15 +6,20 @@
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
 
+#include <ztensor/array.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/object_draft.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,7 +95,7 @@ TEST_CASE("every way to write an object takes its attributes") {
     const auto fill = [&](writer& out) {
         out.add("dense", {2}, std::vector<float>{1, 2}, {}, about).value();
         out.add("bools", {2}, std::vector<bool>{true, false}, {}, about).value();
-        out.add_bytes("bytes", {2}, dtype::u8, ztensor::bytes_view(std::array<std::byte, 2>{}), {}, about).value();
+        out.add_bytes("bytes", {2}, dtype::u8, std::array<std::byte, 2>{}, {}, about).value();
         out.add_csr("csr", {2, 3}, std::vector<float>{7, 8, 9}, columns_of_entries, starts_of_rows, {}, about).value();
         out.add_csr("csr of bools", {2, 3}, std::vector<bool>{true, true, true}, columns_of_entries, starts_of_rows, {},
                     about)
@@ -126,11 +131,56 @@ TEST_CASE("every way to write an object takes its attributes") {
     CHECK(ztensor::coo_view<std::uint8_t>::read(model["coo of bools"]).value().entry_count() == 3);
 }
 
+TEST_CASE("elements of temporaries are written as they were given, whatever lies in their memory by then") {
+    const std::size_t count = 5'000;
+    const std::vector<float> numbers = [&] {
+        std::vector<float> made(count);
+        std::iota(made.begin(), made.end(), 0.0F);
+        return made;
+    }();
+    const auto model = reopened({}, [&](writer& out) { out.add("w", {count}, numbers).value(); });
+    const auto noise = [&] { // in memory that was given back
+        std::vector<ztensor::array<float>> others;
+        for (int i = 0; i < 8; ++i) {
+            std::fill(others.emplace_back(count).begin(), others.back().end(), -1.0F);
+        }
+        return std::vector<float>(count, -1.0F);
+    };
+    ztensor::object_draft draft("own", {count});
+    draft.component("tensor", model.acquire<float>("w").value());
+    draft.component("array", model.load<float>("w").value()).component("vector", std::vector<float>(numbers));
+    draft.component("list", std::initializer_list<float>{1, 2, 3});
+    draft.component("bools", std::initializer_list<bool>{true, false});
+    draft.component_bytes("bytes", dtype::f32, model.acquire<std::byte>("w").value());
+    const auto name = [](const char* of) { return std::string("a name that takes memory of its own: ") + of; };
+    const ztensor::named_elements kept[] = {{name("tensor"), {count}, model.acquire<float>("w").value()},
+                                            {name("vector"), {count}, std::vector<float>(numbers)},
+                                            {name("list"), {2}, std::initializer_list<float>{1, 2}},
+                                            {name("lvalue"), {count}, numbers}};
+    noise();
+    const auto from = reopened({}, [&](writer& out) { out.add_object("draft", draft).value(); });
+    for (const char* const role : {"tensor", "array", "vector"}) {
+        CAPTURE(role);
+        CHECK(from["draft"][role].read<float>().value() == numbers);
+    }
+    CHECK(from["draft"]["list"].read<float>().value() == std::vector<float>{1, 2, 3});
+    CHECK(from["draft"]["bools"].read<bool>().value() == std::vector<bool>{true, false});
+    CHECK(from["draft"]["bytes"].read<std::byte>().value() == model.read<std::byte>("w").value());
+
+    const support::temp_dir folder;
+    CHECK(ztensor::save(folder / "m.zt", {kept[0], kept[1], kept[2], kept[3]}));
+    const auto saved = ztensor::reader::open(folder / "m.zt").value();
+    for (const char* const each : {"tensor", "vector", "lvalue"}) {
+        CHECK(saved.read<float>(name(each)).value() == numbers);
+    }
+    CHECK(saved.read<float>(name("list")).value() == std::vector<float>{1, 2});
+}
+
 TEST_CASE("attributes that an object can't have are refused before a byte is written") {
     for (const auto& refuse :
          {std::function<ztensor::result<void>(writer&, const attributes&)>(
-              [](writer&out, const attributes&about) { return out.add("w", {1}, {1}, {}, about); }),
-          std::function<ztensor::result<void>(writer&, const attributes&)>([](writer&out, const attributes&about) {
+              [](writer& out, const attributes& about) { return out.add("w", {1}, {1}, {}, about); }),
+          std::function<ztensor::result<void>(writer&, const attributes&)>([](writer& out, const attributes& about) {
               return support::done(out.stream<float>("w", {1}, {}, about));
           })}) {
         support::check_refused("w", format_version::v1_2, errc::name_invalid, "3.6",

@@ -194,7 +194,7 @@ TEST_CASE("a stream refuses what does not belong to it, and goes on") {
     CHECK(outcome(stream.append(std::vector<double>{1})) == "type_mismatch");
     CHECK(outcome(stream.append(std::vector<std::int32_t>{1})) == "type_mismatch");
     CHECK(outcome(stream.append(std::vector<float>{1, 2, 3})) == "size_mismatch");
-    CHECK(outcome(stream.append_bytes(bytes_view(noise(9)))) == "size_mismatch");
+    CHECK(outcome(stream.append_bytes(noise(9))) == "size_mismatch");
     CHECK(outcome(stream.finish()) == "size_mismatch");
     CHECK(stream.missing_bytes() == 8);
     // The writer itself is busy.

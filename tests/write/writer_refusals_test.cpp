@@ -158,7 +158,7 @@ std::vector<refused_call> refused_by_all() {
          [](writer& out) { return out.add("x", {4}, three, store().zstd()); }},
         {"too few bools", "size_mismatch", [](writer& out) { return out.add("x", {4}, std::vector<bool>(3)); }},
         {"bytes that are no whole element", "size_mismatch",
-         [](writer& out) { return out.add_bytes("x", {1}, dtype::u32, bytes_view(noise(3))); }},
+         [](writer& out) { return out.add_bytes("x", {1}, dtype::u32, noise(3)); }},
         {"level 23", "invalid_argument", [](writer& out) { return out.add("x", {3}, three, store().zstd(23)); }},
         {"the smallest of all levels", "invalid_argument",
          [](writer& out) { return out.add("x", {3}, three, store().zstd(std::numeric_limits<int>::min())); }},

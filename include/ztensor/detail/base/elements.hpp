@@ -13,6 +13,7 @@
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <type_traits>
@@ -67,6 +68,11 @@ template <class Container>
 inline constexpr bool has_data_and_size_v<
     Container, std::void_t<data_pointer_t<Container>, decltype(std::declval<Container&>().size())>> =
     std::is_pointer_v<data_pointer_t<Container>>;
+
+template <class Elements>
+inline constexpr bool is_list_v = false;
+template <class T>
+inline constexpr bool is_list_v<std::initializer_list<T>> = true;
 
 /// What is given as elements, const or not: an array, or a container.
 template <class Elements, class = void>
@@ -127,6 +133,33 @@ template <class Elements>
 template <class T>
 [[nodiscard]] typed_bytes typed_bytes_of(const std::initializer_list<T>& elements) noexcept {
     return typed_bytes_of(span<const T>(elements.begin(), elements.size()));
+}
+
+/// Elements that are written later, and their owner, if they were given as a temporary.
+struct kept_elements {
+    typed_bytes elements;
+    std::shared_ptr<const void> owner;
+};
+
+/// Takes a temporary over and borrows everything else. Throws std::bad_alloc.
+template <class Elements>
+[[nodiscard]] kept_elements keep_elements(Elements&& elements) {
+    using given = bare_t<Elements>;
+    if constexpr (is_list_v<given>) {
+        using T = element_of_t<given>;
+        const std::shared_ptr<T[]> owner(new T[elements.size()]);
+        std::copy(elements.begin(), elements.end(), owner.get());
+        return {typed_bytes_of(span<const T>(owner.get(), elements.size())), owner};
+    } else if constexpr (is_dying_owner_v<Elements&&> && std::is_array_v<given>) {
+        static_assert(is_taken_v<given>, "the array is a temporary, and gone before it is written: keep it in a "
+                                         "variable, or give a std::array");
+        return {};
+    } else if constexpr (is_dying_owner_v<Elements&&>) {
+        const auto owner = std::make_shared<const given>(std::forward<Elements>(elements));
+        return {typed_bytes_of(*owner), owner};
+    } else {
+        return {typed_bytes_of(elements), nullptr};
+    }
 }
 
 /// The bools of a std::vector, which has none in memory. Throws std::bad_alloc.

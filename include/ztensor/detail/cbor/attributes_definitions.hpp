@@ -336,7 +336,7 @@ ZTENSOR_INLINE attributes& attributes::set(std::string_view key, std::string_vie
     return put(key, std::move(out).take(), detail::is_utf8(value));
 }
 
-ZTENSOR_INLINE attributes& attributes::set(std::string_view key, bytes_view value) {
+ZTENSOR_INLINE attributes& attributes::set(std::string_view key, bytes_argument value) {
     detail::cbor_encoder out;
     out.byte_string(value);
     return put(key, std::move(out).take());
@@ -395,7 +395,7 @@ ZTENSOR_INLINE attributes& attributes::set_null(std::string_view key) {
     return put(key, std::move(out).take());
 }
 
-ZTENSOR_INLINE result<void> attributes::set_cbor(std::string_view key, bytes_view item) {
+ZTENSOR_INLINE result<void> attributes::set_cbor(std::string_view key, bytes_argument item) {
     return detail::guard_memory([&]() -> result<void> {
         detail::cbor_cursor cursor(item, detail::depth_around_attributes);
         if (!cursor.skip()) {

@@ -28,7 +28,7 @@ ZTENSOR_INLINE digester::digester(digest algorithm) noexcept : algorithm_(algori
     }
 }
 
-ZTENSOR_NOINLINE ZTENSOR_INLINE void digester::update(bytes_view bytes) noexcept {
+ZTENSOR_NOINLINE ZTENSOR_INLINE void digester::update(bytes_argument bytes) noexcept {
     if (algorithm_ == digest::crc32c) {
         memory_.words[0] = detail::crc32c_update(memory_.words[0], bytes);
     } else if (algorithm_ == digest::crc32) {
@@ -59,7 +59,7 @@ ZTENSOR_INLINE bool can_compute(digest algorithm) noexcept {
     return algorithm != digest::xxh3 || detail::has_xxh3;
 }
 
-ZTENSOR_INLINE std::string digest_text(digest algorithm, bytes_view bytes) {
+ZTENSOR_INLINE std::string digest_text(digest algorithm, bytes_argument bytes) {
     digester hash(algorithm);
     hash.update(bytes);
     return hash.text();

@@ -145,11 +145,7 @@ private:
             if (each.to().rows == nullptr || each.destination.empty()) {
                 continue;
             }
-            const shape dimensions = each.file->index.shape_of(*each.object);
-            const uint64_t last = dimensions.empty() ? 1
-                                  : each.is_whole()  ? dimensions.back()
-                                                     : each.ranges.back().end - each.ranges.back().begin;
-            const size_t row = static_cast<size_t>(last) * each.destination_element_bytes();
+            const auto row = static_cast<size_t>(row_bytes_of(each));
             byte* to = each.to().rows;
             for (size_t at = 0; at < each.destination.size(); at += row, to += each.to().row_bytes) {
                 std::memcpy(to, each.destination.data() + at, row);
@@ -534,13 +530,14 @@ ZTENSOR_INLINE result<load_report> load_plan::run(const load_options& options) c
     });
 }
 
-ZTENSOR_INLINE result<std::vector<loaded_tensor>> read_all(const reader& from, const load_options& options) {
-    return detail::guard_memory([&]() -> result<std::vector<loaded_tensor>> {
-        std::vector<loaded_tensor> loaded;
+ZTENSOR_INLINE result<loaded_tensors> read_all(const reader& from, const load_options& options) {
+    return detail::guard_memory([&]() -> result<loaded_tensors> {
+        loaded_tensors loaded;
         std::vector<detail::load_request> wanted;
         for (const object_view object : from) {
             const result<component_view> data = object.data();
             if (!data) {
+                loaded.left_out.push_back({std::string(object.name()), {}, data.error().sentence()});
                 continue;
             }
             const std::optional<std::uint64_t> bytes = data->decoded_bytes();

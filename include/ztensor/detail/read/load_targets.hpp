@@ -84,6 +84,15 @@ inline result<void> check_room(uint64_t elements, const load_target& target) {
     return count;
 }
 
+/// Bytes of a row of the destination: the last dimension of what is wanted.
+[[nodiscard]] inline uint64_t row_bytes_of(const load_target& target) noexcept {
+    const shape dimensions = target.file->index.shape_of(*target.object);
+    const uint64_t elements = dimensions.empty()  ? 1
+                              : target.is_whole() ? dimensions.back()
+                                                  : target.ranges.back().end - target.ranges.back().begin;
+    return elements * target.destination_element_bytes();
+}
+
 /// Of weights in groups: every part is understood, and all of them fit. Fills in the target.
 ZTENSOR_COLD inline result<void> check_groups(load_target& target) {
     const opened_file& file = *target.file;
@@ -175,7 +184,7 @@ inline result<load_target> find_target(const reader& from, const load_request& w
     target.wanted = &wanted;
     target.file = &object_access::file_of(object);
     if (wanted.file != nullptr && wanted.file != target.file) {
-        return object_access::located(object, fail(errc::invalid_argument, "the object is of another reader"));
+        return object_access::located(object, another_reader());
     }
     target.file_number = from.files().size() == 1 ? 0 : from.file_of(wanted.name).value_or(0);
     target.object = &object_access::record_of(object);
@@ -185,6 +194,70 @@ inline result<load_target> find_target(const reader& from, const load_request& w
     target.component = &component_access::record_of(data);
     ZTENSOR_TRY(component_access::located(data, check_target(target)));
     return target;
+}
+
+/// Memory of the caller's that a target is written to: a row, and as many like it behind it.
+struct destination_rows {
+    uint64_t begin; ///< of the next row, as an address
+    uint64_t row_bytes;
+    uint64_t step; ///< from the begin of a row to that of the next
+    uint64_t rows; ///< that are left
+    const load_target* target;
+
+    [[nodiscard]] uint64_t end() const noexcept { return begin + (rows - 1) * step + row_bytes; }
+};
+
+/// Of no rows where nothing is written.
+[[nodiscard]] inline destination_rows rows_of_destination(const load_target& target) noexcept {
+    const load_destination& to = target.to();
+    if (to.rows == nullptr) {
+        return {address_of(to.bytes.data()), to.bytes.size(), 0, to.bytes.empty() ? 0u : 1u, &target};
+    }
+    const uint64_t row = row_bytes_of(target);
+    const uint64_t rows = row != 0 ? count_wanted(target) * target.destination_element_bytes() / row : 0;
+    return {address_of(to.rows), row, to.row_bytes, rows, &target};
+}
+
+/// No byte of the caller's memory is the destination of two tensors, or of two rows. Goes through all rows in the order
+/// of their addresses, and at once through those that no other destination has rows between. Errors in `problems`:
+/// invalid_argument.
+inline void check_overlaps(const vector<load_target>& targets, problem_list& problems) {
+    vector<destination_rows> left; // a heap, of which the first begins first
+    left.reserve(targets.size());
+    for (const load_target& each : targets) {
+        if (const destination_rows rows = rows_of_destination(each); rows.rows != 0) {
+            left.push_back(rows);
+        }
+    }
+    const auto is_later = [](const destination_rows& a, const destination_rows& b) { return a.begin > b.begin; };
+    const auto refuse = [&](const load_target& which, error why) {
+        problems.add(object_access::located(object_access::make(*which.file, *which.object), std::move(why)));
+    };
+    std::make_heap(left.begin(), left.end(), is_later);
+    uint64_t end = 0; // of what is written so far
+    const load_target* last = nullptr;
+    while (!left.empty()) {
+        std::pop_heap(left.begin(), left.end(), is_later);
+        destination_rows next = left.back();
+        left.pop_back();
+        const bool is_free = next.begin >= end;
+        const bool is_alone = left.empty() || next.end() <= left.front().begin;
+        if (!is_free) {
+            refuse(*next.target, fail(errc::invalid_argument, "its destination overlaps that of {}",
+                                      {in_quotes(last->file->index.text(last->object->name))}));
+        } else if (next.rows > 1 && next.step < next.row_bytes) {
+            refuse(*next.target, fail(errc::invalid_argument,
+                                      "rows of {} bytes overlap where each begins {} behind "
+                                      "the one before",
+                                      {next.row_bytes, next.step}));
+        } else if (!is_alone && next.rows > 1) {
+            left.push_back({next.begin + next.step, next.row_bytes, next.step, next.rows - 1, next.target});
+            std::push_heap(left.begin(), left.end(), is_later);
+        }
+        const uint64_t next_end = is_free && is_alone ? next.end() : next.begin + next.row_bytes;
+        last = next_end > end ? next.target : last;
+        end = (std::max)(end, next_end);
+    }
 }
 
 /// Everything that a plan wants, or all that is wrong with it.
@@ -203,6 +276,7 @@ inline result<vector<load_target>> find_targets(const reader& from, const vector
             problems.add(std::move(found).error());
         }
     }
+    check_overlaps(targets, problems);
     if (!problems.empty()) {
         return problems.all(sentence("{} of {} tensors can't be loaded:", {problems.size(), wanted.size()}),
                             from.files().size() == 1);

@@ -150,6 +150,10 @@ struct object_access {
     }
 };
 
+[[nodiscard]] ZTENSOR_COLD inline error another_reader() noexcept {
+    return fail(errc::invalid_argument, "the object is of another reader");
+}
+
 /// For code that must know what a reader has opened.
 struct reader_access {
     [[nodiscard]] static const opened_file& file_of(const reader& from) noexcept;

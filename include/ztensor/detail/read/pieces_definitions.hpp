@@ -201,6 +201,9 @@ ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const object_v
 }
 
 ZTENSOR_INLINE result<bytes_view> component_pieces::next() & {
+    if (pieces_ == nullptr) {
+        return detail::fail(errc::invalid_argument, "the pieces were moved from").by_caller();
+    }
     return detail::component_access::guard(pieces_->component(), [&] { return pieces_->next(); });
 }
 

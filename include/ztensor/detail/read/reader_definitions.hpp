@@ -277,6 +277,16 @@ ZTENSOR_COLD ZTENSOR_INLINE void detail::reader_access::keep_objects(const reade
     }
 }
 
+ZTENSOR_COLD ZTENSOR_INLINE result<void> detail::check_is_of(const reader& model, const object_view& object) {
+    const opened_file& file = object_access::file_of(object);
+    for (const reader& each : model.files()) {
+        if (&reader_access::file_of(each) == &file) {
+            return {};
+        }
+    }
+    return object.is_present() ? object_access::located(object, another_reader()) : result<void>();
+}
+
 ZTENSOR_INLINE span<const reader> reader::files() const& noexcept {
     return file_->joined != nullptr ? span<const reader>(file_->joined->files)
                                     : span<const reader>(this, is_open() ? 1 : 0);

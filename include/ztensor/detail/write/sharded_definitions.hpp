@@ -49,7 +49,7 @@ ZTENSOR_INLINE result<void> sharded_writer::end(result<void> added) {
 }
 
 ZTENSOR_INLINE result<void> sharded_writer::add_bytes(std::string_view name, const shape& dimensions, dtype storage,
-                                                      bytes_view little_endian, const store& how,
+                                                      bytes_argument little_endian, const store& how,
                                                       const object_attributes& about) {
     return place(name, little_endian.size(),
                  [&](writer& to) { return to.add_bytes(name, dimensions, storage, little_endian, how, about); });

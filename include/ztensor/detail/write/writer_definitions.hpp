@@ -51,7 +51,7 @@ ZTENSOR_INLINE result<void> tensor_stream::append_elements(const detail::typed_b
     });
 }
 
-ZTENSOR_INLINE result<void> tensor_stream::append_bytes(bytes_view little_endian) {
+ZTENSOR_INLINE result<void> tensor_stream::append_bytes(bytes_argument little_endian) {
     return unless_over([&](detail::writer_core& core) { return core.append_to_stream(little_endian, 1); });
 }
 
@@ -179,7 +179,7 @@ ZTENSOR_INLINE result<void> writer::add_elements(std::string_view name, const sh
 }
 
 ZTENSOR_INLINE result<void> writer::add_bytes(std::string_view name, const shape& dimensions, dtype storage,
-                                              bytes_view little_endian, const store& how,
+                                              bytes_argument little_endian, const store& how,
                                               const object_attributes& about) {
     return detail::with_core(core_.get(), [&](detail::writer_core& core) {
         const auto word = detail::writer_core::word_of_type(how);
@@ -259,7 +259,7 @@ ZTENSOR_INLINE result<void> detail::writer_access::save(writer& out, span<const 
                   [](const named_elements* a, const named_elements* b) { return a->name_ < b->name_; });
     }
     for (const named_elements* each : in_order) {
-        ZTENSOR_TRY(out.add_elements(each->name_, each->shape_, each->elements_, each->how_, {}));
+        ZTENSOR_TRY(out.add_elements(each->name_, each->shape_, each->kept_.elements, each->how_, {}));
     }
     return out.finish();
 }
