@@ -178,7 +178,8 @@ inline constexpr uint64_t max_shard_index_bytes = uint64_t{128} << 20;
 
 /// What an index says.
 struct shard_index {
-    vector<string> files; ///< sorted, each once
+    vector<string> files;                     ///< sorted, each once
+    std::map<string, uint64_t> bytes_of_file; ///< where the index says that
     vector<shard_entry> entries;
 };
 
@@ -207,6 +208,7 @@ public:
             each.file = places[each.file];
         }
         found.entries = std::move(entries_);
+        found.bytes_of_file = std::move(bytes_of_file_);
         if (const optional<string_view> twin = find_same_name(found.entries)) {
             return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
         }
@@ -230,7 +232,11 @@ public:
             if (is_map_ && std::exchange(has_map_, true)) {
                 return refuse(fail(errc::duplicate_key, "the index has \"weight_map\" twice"));
             }
-        } else if (is_in_map_) {
+            is_metadata_ = name == "metadata";
+            is_sizes_ = false;
+        } else if (depth_ == 2 && is_metadata_) {
+            is_sizes_ = name == "file_sizes";
+        } else if (is_in_map_ || are_sizes()) {
             name_ = name;
         }
         return true;
@@ -258,11 +264,20 @@ public:
         entries_.push_back({name_, files_.emplace(value, met).first->second});
         return true;
     }
+    /// How many bytes a file has, as sharded_writer states it in "metadata", in which others may say anything.
+    [[nodiscard]] bool unsigned_integer(uint64_t value) override {
+        if (!are_sizes()) {
+            return other("a number");
+        }
+        bytes_of_file_[name_] = value;
+        return true;
+    }
     [[nodiscard]] bool other(const char* what) override {
         return depth_ != 0 && !is_within_map() ? true : refuse_kind(what);
     }
 
 private:
+    [[nodiscard]] bool are_sizes() const noexcept { return depth_ == 3 && is_metadata_ && is_sizes_; }
     /// Where only the map itself, or the name of a file, may stand.
     [[nodiscard]] bool is_within_map() const noexcept { return is_in_map_ || (depth_ == 1 && is_map_); }
 
@@ -274,11 +289,14 @@ private:
     uint64_t max_objects_;
     vector<shard_entry> entries_;
     std::map<string, size_t, std::less<>> files_; ///< each with how many were met before it
+    std::map<string, uint64_t> bytes_of_file_;
     string name_;
     size_t depth_ = 0;
     bool is_map_ = false;    ///< the value that comes next is the map
     bool is_in_map_ = false; ///< within it
     bool has_map_ = false;
+    bool is_metadata_ = false; ///< the value that comes next, or that is read, is "metadata"
+    bool is_sizes_ = false;    ///< likewise "file_sizes" in it
 };
 
 /// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
@@ -318,6 +336,19 @@ ZTENSOR_COLD inline result<reader> open_member(result<std::shared_ptr<const byte
     return source ? open_one({*std::move(source), path, options}) : std::move(source).error().in_file(path_text(path));
 }
 
+/// A file that an index names. Errors: stale_index, if it is not as long as the index says; those of open_member().
+ZTENSOR_COLD inline result<reader> open_named_by(const shard_index& index, const string& file,
+                                                 const files_beside& beside, const read_options& options) {
+    const native_path name = file_path(file).native();
+    result<std::shared_ptr<const byte_source>> source = beside.open(name, options);
+    const auto said = index.bytes_of_file.find(file);
+    if (source && said != index.bytes_of_file.end() && (*source)->size() != said->second) {
+        source = fail(errc::stale_index, "the index says that the file has {} bytes, but it has {}",
+                      {said->second, (*source)->size()});
+    }
+    return open_member(std::move(source), beside.path_of(name), options);
+}
+
 /// What the index says, against what is there. All shards are open.
 ZTENSOR_COLD inline void check_index(const shard_index& index, const joined_files& set, problem_list& problems) {
     vector<bool> is_named(set.objects.size());
@@ -350,10 +381,8 @@ ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const 
     auto set = std::make_shared<joined_files>();
     problem_list problems;
     vector<result<reader>> opened(index.files.size(), reader());
-    for_each_in_parallel(opened.size(), beside.are_far() ? files_opened_at_once : 1, [&](size_t i) {
-        const native_path name = file_path(index.files[i]).native();
-        opened[i] = open_member(beside.open(name, options), beside.path_of(name), options);
-    });
+    for_each_in_parallel(opened.size(), beside.are_far() ? files_opened_at_once : 1,
+                         [&](size_t i) { opened[i] = open_named_by(index, index.files[i], beside, options); });
     for (result<reader>& each : opened) {
         take_file(std::move(each), *set, problems);
     }
@@ -454,8 +483,9 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
     ZTENSOR_TRY_ASSIGN(beneath_folder folder, beneath_folder::of(path, options.follows_links()));
     const files_beside in_it(std::move(folder));
     if (!indices.empty()) {
-        const auto index = in_it.open(indices[0], read_options(options).mode(io_mode::positional));
-        opened_result set = index ? open_indexed(**index, in_it, options) : index.error();
+        opened_result set =
+            read_current([&] { return in_it.open(indices[0], read_options(options).mode(io_mode::positional)); },
+                         [&](const auto& index) { return open_indexed(*index, in_it, options); });
         return set ? std::move(set) : of_file(std::move(set).error(), joined_path(path, indices[0]));
     }
     ZTENSOR_TRY(check_parts(files));
@@ -498,9 +528,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const
             return detail::reader_of_many(detail::open_directory(native, options), native);
         }
         const bool is_index = detail::ends_with_ignoring_case(detail::path_text(native), ".json");
-        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source,
-                           detail::open_source(path, is_index ? read_options().mode(io_mode::positional) : options));
-        return open_any(std::move(source), path, options);
+        return detail::read_current(
+            [&] { return detail::open_source(path, is_index ? read_options().mode(io_mode::positional) : options); },
+            [&](const std::shared_ptr<const byte_source>& source) { return open_any(source, path, options); });
     });
 }
 
