@@ -5,19 +5,17 @@
 #include "support/catch.hpp"
 #include "support/child_process.hpp"
 #include "support/faulty_os.hpp"
-#include "support/model_names.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
+#include "write/models_saved.hpp"
 
-#include <ztensor/detail/write/section_writer.hpp>
-#include <ztensor/detail/write/sharded_core.hpp>
-#include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sharded_writer.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -37,6 +35,9 @@ namespace {
 
 namespace models_seen {
 
+using models_saved::head_of;
+using models_saved::options_of;
+using models_saved::write_tensors;
 using support::faulty_os;
 using support::outcome;
 using support::temp_dir;
@@ -51,48 +52,8 @@ namespace detail = ztensor::detail;
 constexpr format_version versions[] = {format_version::v0_1, format_version::v1_1, format_version::v1_2,
                                        format_version::v2};
 
-write_options options_of(format_version version) {
-    return write_options().version(version).shard_bytes(1).threads(1);
-}
-
-std::string head_of(format_version version) {
-    return version == format_version::v2 ? "m.zt" : "m.zt.index.json";
-}
-
-/// So many tensors of this number, each in a file of its own, by these calls.
-template <class Writer>
-result<void> write_tensors(Writer& out, float number, std::size_t files) {
-    for (std::size_t i = 0; i < files; ++i) {
-        // Of version 2, what is in two tensors is stored once.
-        const result<void> added = out.add("t" + std::to_string(i), {300 + i}, std::vector<float>(300 + i, number));
-        if (!added) {
-            return added;
-        }
-    }
-    return out.finish();
-}
-
 result<void> save(const temp_dir& folder, format_version version, float number, std::size_t files, faulty_os& os) {
-    const std::filesystem::path path = folder / "m.zt";
-    if (version != format_version::v2) {
-        auto* const core = new detail::sharded_core(path, options_of(version), os);
-        sharded_writer out = detail::sharded_access::make(core);
-        const result<void> begun = core->open();
-        return begun ? write_tensors(out, number, files) : begun;
-    }
-    auto shards = detail::shard_files::make(path, options_of(version), os);
-    if (!shards) {
-        return std::move(shards).error();
-    }
-    auto root = detail::create_root(path, options_of(version), os);
-    if (!root) {
-        return std::move(root).error();
-    }
-    auto* const core = new detail::writer_core(*std::move(root), nullptr, options_of(version));
-    ztensor::writer out = detail::writer_access::make(core);
-    core->file().shard_into(*std::move(shards));
-    const result<void> begun = core->begin();
-    return begun ? write_tensors(out, number, files) : begun;
+    return models_saved::save(folder / "m.zt", options_of(version), number, files, os);
 }
 
 /// The number of the model, if all of it can be read and is of one; 0 for one that can't; -1 for a mixture.
@@ -261,6 +222,86 @@ TEST_CASE("where there are no locks, no file of an older model is removed") {
     }
 }
 
+TEST_CASE("whichever call fails while a model in many files is saved anew, one whole model is there") {
+    using namespace models_seen;
+    for (const format_version version : versions) {
+        const auto options = options_of(version).sync(sync_level::atomic);
+        std::size_t calls = 1;
+        for (std::size_t call = 0; call < calls; ++call) {
+            CAPTURE(static_cast<int>(version), call);
+            const temp_dir folder;
+            faulty_os quick, os;
+            quick.syncs = os.syncs = false;
+            models_saved::save(folder / "m.zt", options, 2, 2, quick).value();
+            os.first_failing_call = call;
+            const bool is_done = models_saved::save(folder / "m.zt", options, 3, 3, os).has_value();
+            calls = os.calls.size();
+            CHECK(os.open_handles == 0);
+            const float found = number_of(folder / head_of(version));
+            CHECK((found == 3 || (found == 2 && !is_done)));
+            CHECK(number_of(folder.path()) == found);
+            models_saved::save(folder / "m.zt", options, 1, 1, quick).value();
+            CHECK(number_of(folder / head_of(version)) == 1);
+        }
+        CHECK(calls > 50);
+    }
+}
+
+TEST_CASE("where an index in the folder can't be read, no file goes that it may name") {
+    using namespace models_seen;
+    for (const format_version version : {format_version::v1_2, format_version::v2}) {
+        const temp_dir folder;
+        faulty_os os;
+        os.syncs = false;
+        save(folder, version, 1, 1, os).value();
+        const auto save_beside_it = [&](const char* failing) {
+            faulty_os fails;
+            fails.syncs = false;
+            fails.failing_name = failing;
+            save(folder, version, 1, 1, fails).value();
+            return folder.names().size();
+        };
+        const std::filesystem::path other = folder / "other.index.json";
+        std::filesystem::create_directory(other);
+        CHECK(save_beside_it("") == 4);
+        std::filesystem::remove(other);
+        support::write_file(other, "{}");
+        CHECK(save_beside_it("read") == 5);
+        std::filesystem::resize_file(other, (std::uint64_t{128} << 20) + 1);
+        CHECK(save_beside_it("") == 6);
+        std::filesystem::resize_file(other, 2);
+        CHECK(save_beside_it("list") == 7);
+        CHECK(save_beside_it("") == 3);
+    }
+}
+
+TEST_CASE("what stands in a finished shard is stored once, as far as the shard can be read") {
+    using namespace models_seen;
+    const temp_dir folder;
+    const auto files_of = [&](const char* failing) {
+        faulty_os os;
+        os.syncs = false;
+        const auto options = options_of(format_version::v2);
+        auto* const core =
+            new detail::writer_core(detail::create_root(folder / "m.zt", options, os).value(), nullptr, options);
+        ztensor::writer out = detail::writer_access::make(core);
+        core->file().shard_into(detail::shard_files::make(folder / "m.zt", options, os).value());
+        core->begin().value();
+        const std::vector<float> same(300'000, 1);
+        out.add("a", {same.size()}, same).value();
+        out.add("b", {1}, std::vector<float>{2}).value();
+        os.failing_name = failing;
+        out.add("c", {same.size()}, same).value();
+        os.failing_name = {};
+        out.finish().value();
+        CHECK(ztensor::reader::open(folder / "m.zt").value().read<float>("c").value() == same);
+        return folder.names().size();
+    };
+    CHECK(files_of("") == 3);
+    CHECK(files_of("open_in") == 4);
+    CHECK(files_of("read") == 4);
+}
+
 #if !defined(_WIN32)
 
 namespace {
@@ -309,6 +350,25 @@ TEST_CASE("a writer of many files that is killed leaves one whole model, and the
             }
         }
         CHECK(of_new > 1);
+    }
+}
+
+TEST_CASE("a child that leaves the scope of a writer of many files takes nothing of its parent's") {
+    using namespace models_seen;
+    for (const format_version version : {format_version::v1_2, format_version::v2}) {
+        const temp_dir folder;
+        auto out = sharded_writer::create(folder / "m.zt", options_of(version)).value();
+        out.add("s", {1}, std::vector<float>{3}).value();
+        const std::vector<std::string> before = folder.names();
+        CHECK(support::exit_code_of([&] {
+                  const sharded_writer taken = std::move(out);
+                  return 0;
+              }) == 0);
+        CHECK(folder.names() == before);
+        CHECK(outcome(sharded_writer::create(folder / "m.zt", options_of(version))) == "busy");
+        CHECK(outcome(write_tensors(out, 3, 2)) == "ok");
+        CHECK(number_of(folder / head_of(version)) == 3);
+        CHECK(folder.names().size() == 4);
     }
 }
 

@@ -139,7 +139,7 @@ public:
     /// and if it was to be durable, it is. What can't be removed stays for the next writer.
     ZTENSOR_COLD void sweep() const noexcept {
         static_cast<void>(guard_memory([&]() -> result<void> {
-            if (!lock_ || !lock_->has_lock() || (options_.sync() == sync_level::atomic && sync_names())) {
+            if (!lock_->has_lock() || (options_.sync() == sync_level::atomic && sync_names())) {
                 return {};
             }
             std::map<string, vector<native_path>> old; // by their tokens
@@ -214,11 +214,7 @@ private:
             if (!opened->lock()) {
                 return fail(errc::busy, "another writer is at work on the model");
             }
-            const result<bool> named = is_still_named(*opened, *in_, lock_name_);
-            if (!named && tries + 1 == most_tries) {
-                return named.error();
-            }
-            if (named && *named) {
+            if (is_still_named(*opened, *in_, lock_name_).value_or(true)) { // as far as that can be known
                 lock_.emplace(*std::move(opened));
                 return {};
             }
