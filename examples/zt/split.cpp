@@ -125,7 +125,7 @@ void add_split(tool& to) {
                     [options] { return split_file(*options); });
     command->add_option("IN", options->in, "The file to read, of any format, or the folder or index of shards")
         ->required();
-    command->add_option("FOLDER", options->folder, "Where NAME-00001-of-00003.zt and NAME.zt.index.json go")
+    command->add_option("FOLDER", options->folder, "Where NAME-<token>-00001-of-00003.zt and NAME.zt.index.json go")
         ->required();
     command->add_option("--size", options->size, "Most bytes of tensors in a shard, such as 500MB; 5GB unless given")
         ->type_name("SIZE");

@@ -45,8 +45,8 @@ result<recovery> recover(const file_path& path);
 /// Errors: invalid_argument, io_error, out_of_memory.
 result<bool> has_undo_record(const file_path& path);
 
-/// Removes the temporary files `.ztensor-<16 hex digits>.tmp` in a directory whose processes are gone, and gives how
-/// many. One that is being written is locked, and stays; where the file system has no locks, all of them stay. Some
+/// Removes the temporary files `.ztensor-<16 hex digits>.tmp`, and those that stand for the lock of a model in many
+/// files (`.ztensor-<16 hex digits>.lock`), in a directory whose processes are gone, and gives how many. One that is being written is locked, and stays; where the file system has no locks, all of them stay. Some
 /// file systems keep locks to each host (NFS with `nolock`, CIFS, Lustre with `localflock`, some of FUSE), where a
 /// writer on another host is not seen: so files stay, too, that were written to within the last `least_age_seconds`, a
 /// day unless told otherwise. 0 is for where no other host writes. Undo records (`.ztensor-<16 hex digits>.undo`) stay:

@@ -247,11 +247,10 @@ struct write_options {
     /// byte by byte, and be in Unicode's Normalization Form C, as canonical form has it.
     write_options& any_order(bool value = true) noexcept { return any_order_ = value, *this; }
     /// For sharded_writer, which says what it means before version 2. Version 2, by writer::create alone: all blobs go
-    /// to shards of at most so many bytes, unless a single blob takes more, beside the file: "model-00001.zt" and so on
-    /// for "model.zt", which holds their table. finish() publishes shards first. Many files can't be replaced at once:
-    /// if one can't be put in its place, or the power goes, shards before it stay without their file, and have replaced
-    /// those of an older file of the same name. Where that must survive, give the new one another name. The table has
-    /// digests of whole shards of this algorithm, xxh3 or sha256 (to sign the root is then to sign all). 0: no shards.
+    /// to shards of at most so many bytes, unless a single blob takes more, beside the file: for "model.zt", which holds
+    /// their table, "model-<token>-00001.zt" and so on, new files with the names, the lock and the end of old ones that
+    /// sharded_writer has. The table has digests of whole shards of this algorithm, xxh3 or sha256 (to sign the root is
+    /// then to sign all). 0: no shards.
     write_options& shard_bytes(std::uint64_t most_bytes, digest of_shards = digest::xxh3) noexcept {
         return shard_bytes_ = most_bytes, shard_digest_ = of_shards, *this;
     }

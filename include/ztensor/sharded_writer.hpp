@@ -43,35 +43,39 @@ struct sharded_deleter {
 ///
 /// write_options::version() says what is written at the path "model.zt":
 ///
-/// - Versions 0.1 to 1.2: files "model-00001-of-00003.zt" and so on, each a whole .zt file with the attributes that are
-///   given, and "model.zt.index.json", which says where each object is. Of tensors a file holds at most
-///   write_options::shard_bytes() bytes, as they are stored; alignment and the file's own index come on top. An object
-///   that takes more gets a file of its own. How small an object gets is known only when it is compressed: it goes
-///   to the next file where it would not fit uncompressed.
-/// - Version 2: "model.zt" with its data shards, which one writer writes: write_options::shard_bytes() says all of it.
+/// - Versions 0.1 to 1.2: files "model-<token>-00001-of-00003.zt" and so on, each a whole .zt file with the attributes
+///   that are given, and "model.zt.index.json", which says where each object is, and how long each file. Of tensors a
+///   file holds at most write_options::shard_bytes() bytes, as they are stored; alignment and the file's own index come
+///   on top. An object that takes more gets a file of its own. How small an object gets is known only when it is
+///   compressed: it goes to the next file where it would not fit uncompressed.
+/// - Version 2: "model.zt" with its data shards "model-<token>-00001.zt" and so on, which one writer writes:
+///   write_options::shard_bytes() says all of it.
 ///
-/// Calls are refused and fail as those of a writer. What follows is about the versions before 2.
+/// The token, 16 hexadecimal digits, is another one each time: no file takes the name of one of an older model. finish()
+/// first completes all files on the disk under temporary names, so that what can run out of room has happened, then
+/// gives them their names, and at last replaces the index, or the root, in one step. At every moment, and after the end
+/// of the process at any moment, the index or the root leads to the whole old model or to the whole new one; so it does
+/// after a power cut, as far as write_options::sync() says. Then the files of older models at this path are removed,
+/// and those that killed writers have left, unless another index in the folder names them, or the file system knows no
+/// locks. A reader of the old model reads on from the files that are open; of more than 32, those that have to be opened
+/// again are errc::file_changed.
 ///
-/// Until finish() is called, and if anything fails before it begins to name files, the model that was there stays as it
-/// was. Files are written under temporary names beside it, since how many there are is known only at the end, and a
-/// failure or a writer that is dropped removes them; a process that is killed leaves some, which remove_abandoned()
-/// sweeps away. (A complete file is not locked any more: to sweep with an age of less than the writing takes removes
-/// it, and finish() fails.) finish() first completes all files and the index on the disk, so that what can run out of
-/// room has happened, and then names them: the index comes last, and with it the new model is there at once.
+/// A lock, ".ztensor-<16 hex digits>.lock" beside the model, keeps out other writers of many files, of whatever
+/// version: create() says errc::busy until the first one ends, be it killed. What finish() needs, create() has taken.
 ///
-/// Many files can't be replaced at once. Where a file of the new model takes the name of an existing one, finish()
-/// first removes the old index, and of several files the old one that has the last of the new names; the file of that
-/// name is named last. So a failure from there on loses the old model, but what it leaves is no model at all
-/// (file_not_found, or shard_missing of the folder), or the new one without its index: never a mixture. Where the new
-/// model has another number of files, the old one stays valid until the new index replaces its own, and its files stay
-/// behind. In either case files that have got their names by then stay, each of them whole. Files that are replaced
-/// hand on their permissions, as publish_mode::replace says; a symbolic link in place of one of them is replaced
-/// itself.
+/// A failure, or a writer that is dropped, leaves the old model as it was and removes what was written. A process that
+/// is killed may leave temporary files, which remove_abandoned() sweeps away, and files with names, which the next
+/// writer of the model removes. (A complete file is not locked any more: to sweep with an age of less than the writing
+/// takes removes it, and finish() fails.) New files get the permissions of the old model's, as publish_mode::replace
+/// says: data files those of its first data file, or without one those of the index or the root.
+///
+/// Calls are refused and fail as those of a writer.
 class sharded_writer {
 public:
     /// Starts a model at `path`, whose name ends in ".zt"; no file need have it. Errors: invalid_argument (options;
-    /// another path; shard_bytes() of 0; publish_mode::in_place), io_error (no such folder), out_of_memory; of version
-    /// 2 as writer::create().
+    /// another path; shard_bytes() of 0; publish_mode::in_place), busy (another writer is at work on the model),
+    /// not_regular_file (a directory or a link has the name of the index), io_error (no such folder), out_of_memory; of
+    /// version 2 as writer::create().
     static result<sharded_writer> create(const file_path& path, const write_options& options);
 
     /// The version being written; of a writer that was moved from, 1.2.
@@ -141,8 +145,8 @@ public:
     }
 
     /// Completes the model and puts all of it in its place; without objects it is one file that holds none. Errors:
-    /// writer_closed (finished before, failed before, or a stream is open), manifest_too_large, not_regular_file (a
-    /// directory has one of the names), io_error; not_durable: all is in place, but a power cut may undo that.
+    /// writer_closed (finished before, failed before, or a stream is open), manifest_too_large, io_error; not_durable:
+    /// all is in place, but a power cut may undo that.
     result<void> finish();
 
 private:

@@ -5,6 +5,7 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/child_process.hpp"
+#include "support/model_names.hpp"
 #include "support/temp_dir.hpp"
 
 #include <ztensor/digest.hpp>
@@ -227,7 +228,7 @@ TEST_CASE("a root with shards is opened by its index, and its shards are found b
     const file_index index = reader::open(directory / "m.zt").value().index().value();
     const reader file = reader::from_index(directory / "m.zt", index).value();
     CHECK(file.read<float>("b").value() == rising(200));
-    std::filesystem::remove(directory / "m-00001.zt");
+    std::filesystem::remove(support::path_without_token(directory, "m-00001.zt"));
     CHECK(reader::from_index(directory / "m.zt", index).error().code() == errc::shard_missing);
 }
 

@@ -892,7 +892,8 @@ class ToolTest(unittest.TestCase):
             self.assertEqual((self.dir / "out.npy").read_bytes()[-8:], struct.pack("<2f", 1, 1))
             shards = sorted(each.name for each in (self.dir / "shards").iterdir())
             stem = "parts" if path == folder else "whole"
-            self.assertEqual(shards, [f"{stem}-00001-of-00001.zt", f"{stem}.zt.index.json"])
+            self.assertEqual([re.sub("-[0-9a-f]{16}-", "-", each) for each in shards],
+                             [f"{stem}-00001-of-00001.zt", f"{stem}.zt.index.json"])
             shutil.rmtree(self.dir / "shards")
         self.assertIn("a0", run("migrate", "--version", "2", folder, out) + run("info", out))
         run("split", "--size", "100KB", MODEL, self.dir / "shards")
@@ -986,7 +987,7 @@ class ToolTest(unittest.TestCase):
 
     def test_split_writes_shards_and_an_index_that_are_read_as_one(self):
         shards = self.dir / "shards"
-        self.assertRegex(run("split", "--size", "300KB", MODEL, shards), r"(?m)^silero-vad-16k-00001-of-\d{5}\.zt: \d+ objects$")
+        self.assertRegex(run("split", "--size", "300KB", MODEL, shards), r"(?m)^silero-vad-16k-[0-9a-f]{16}-00001-of-\d{5}\.zt: \d+ objects$")
         index = json.loads((shards / "silero-vad-16k.zt.index.json").read_text())
         files = sorted(set(index["weight_map"].values()))
         self.assertGreater(len(files), 1)
@@ -995,6 +996,7 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(sorted(index["weight_map"]), sorted(each["name"] for each in objects))
         stored = [part["length"] for each in objects for part in each["components"].values()]
         self.assertEqual(index["metadata"]["total_size"], sum(stored))
+        self.assertEqual(index["metadata"]["file_sizes"], {name: (shards / name).stat().st_size for name in files})
         for where in (shards, shards / "silero-vad-16k.zt.index.json"):
             self.assertEqual(run("diff", MODEL, where), "")
             run("verify", where)

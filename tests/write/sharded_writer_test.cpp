@@ -3,6 +3,7 @@
 // Models in many files: what goes into which, what is refused, and what becomes of a model that was there before.
 #include "support/catch.hpp"
 #include "support/few_handles.hpp"
+#include "support/model_names.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
@@ -43,16 +44,17 @@ std::string name_of(std::size_t number) {
     return "t" + std::to_string(number);
 }
 
-/// Whether there are so many objects in each of the files "m-00001-of-0000N.zt", and nothing else beside the index.
+/// Whether there are so many objects in each of the files "m-<token>-00001-of-0000N.zt", and nothing else beside the
+/// index.
 void check_files(const temp_dir& folder, const std::vector<std::size_t>& objects) {
     std::vector<std::string> expected;
     for (std::size_t i = 1; i <= objects.size(); ++i) {
         expected.push_back("m-0000" + std::to_string(i) + "-of-0000" + std::to_string(objects.size()) + ".zt");
     }
     expected.emplace_back("m.zt.index.json");
-    REQUIRE(folder.names() == expected);
+    REQUIRE(support::names_without_tokens(folder) == expected);
     for (std::size_t i = 0; i < objects.size(); ++i) {
-        CHECK(reader::open(folder / expected[i]).value().size() == objects[i]);
+        CHECK(reader::open(support::path_without_token(folder, expected[i])).value().size() == objects[i]);
     }
 }
 
@@ -114,14 +116,14 @@ TEST_CASE("of version 2 the files are a root and its data shards") {
     CHECK(outcome(out.add("b", {2}, tensor_bytes{4, 5})) == "duplicate_key");
     out.finish().value();
     CHECK(outcome(out.finish()) == "writer_closed");
-    CHECK(folder.names() == std::vector<std::string>{"m-00001.zt", "m-00002.zt", "m.zt"});
+    CHECK(support::names_without_tokens(folder) == std::vector<std::string>{"m-00001.zt", "m-00002.zt", "m.zt"});
     CHECK(reader::open(folder / "m.zt").value().read<std::uint8_t>("b").value() == tensor_bytes{4, 5});
 }
 
 TEST_CASE("a model in many files takes paths and options that say what it needs") {
     using namespace sharded_models;
     const temp_dir folder;
-    std::filesystem::create_directory(folder / "d.zt-00001-of-00001.zt");
+    std::filesystem::create_directory(folder / "d.zt.index.json");
     const struct {
         const char* path;
         write_options options;
@@ -137,6 +139,7 @@ TEST_CASE("a model in many files takes paths and options that say what it needs"
         {"m.zt/", bounded(1), "invalid_argument"},
         {"a:b.zt", bounded(1), "invalid_argument"},
         {"none/m.zt", bounded(1), "io_error"},
+        {"d.zt", bounded(1), "not_regular_file"},
     };
     for (const auto& each : cases) {
         CAPTURE(each.path);
@@ -268,7 +271,7 @@ TEST_CASE("what is compressed counts as it is stored") {
     check_files(folder, {11, 1});
 }
 
-TEST_CASE("files that are replaced hand on their permissions, and those of other names stay") {
+TEST_CASE("files of the old model hand on their permissions, and go") {
     using namespace sharded_models;
     const temp_dir folder;
     const auto write = [&](std::uint64_t most_bytes) {
@@ -287,30 +290,96 @@ TEST_CASE("files that are replaced hand on their permissions, and those of other
     for (const std::string& name : folder.names()) {
         CHECK((support::is_windows || std::filesystem::status(folder / name).permissions() == secret));
     }
+    check_files(folder, {1, 1});
     write(8).value();
-    CHECK(folder.names() == std::vector<std::string>{"m-00001-of-00001.zt", "m-00001-of-00002.zt",
-                                                     "m-00002-of-00002.zt", "m.zt.index.json"});
-    const auto files_of_model = [&] {
-        const reader model = ztensor::open_any(folder / "m.zt.index.json").value();
-        return model.files().size();
+    check_files(folder, {2});
+    for (const std::string& name : folder.names()) {
+        CHECK((support::is_windows || std::filesystem::status(folder / name).permissions() == secret));
+    }
+}
+
+TEST_CASE("only files of a model that nothing leads to any more go") {
+    using namespace sharded_models;
+    const temp_dir folder;
+    for (const auto version : {format_version::v1_2, format_version::v2}) {
+        const auto write = [&](std::uint8_t number, const char* path) {
+            auto out = sharded_writer::create(folder / path, bounded(1, version)).value();
+            out.add("a", {4}, tensor_bytes(4, number)).value();
+            out.finish().value();
+        };
+        write(1, "m.zt");
+        write(1, "m-2.zt");
+        const std::string token = "0123456789abcdef";
+        for (const std::string& name :
+             {"m-00001-of-00001.zt", "m-00001.zt", "m-0123456789abcde-00001.zt", "m-0123456789abcdeg-00001.zt",
+              "m-0123456789abcdef-0001.zt", "m-0123456789abcdef-00001-of-1.zt", "m-0123456789abcdef-00001.npy",
+              "m-0123456789abcdef.zt", "n-0123456789abcdef-00001.zt", "m-0123456789abcdef-of-00001.zt"}) {
+            support::write_file(folder / name, "of somebody else");
+        }
+        const std::size_t names = folder.names().size();
+        const std::string orphan = "m-" + token + (version == format_version::v2 ? "-00007.zt" : "-00007-of-00009.zt");
+        support::write_file(folder / orphan, "of a writer that was killed");
+        write(2, "m.zt");
+        CHECK(folder.names().size() == names);
+        CHECK_FALSE(std::filesystem::exists(folder / orphan));
+    }
+    std::filesystem::copy_file(folder / "m.zt.index.json", folder / "copy.index.json");
+    auto out = sharded_writer::create(folder / "m.zt", bounded(1)).value();
+    out.add("a", {4}, tensor_bytes(4, 3)).value();
+    out.finish().value();
+    CHECK(ztensor::open_any(folder / "copy.index.json").value().read<std::uint8_t>("a").value() == tensor_bytes(4, 2));
+    CHECK(ztensor::open_any(folder / "m.zt.index.json").value().read<std::uint8_t>("a").value() == tensor_bytes(4, 3));
+}
+
+TEST_CASE("a file that is not as long as the index says is another model's") {
+    using namespace sharded_models;
+    const temp_dir folder;
+    const auto write = [&](std::size_t elements) {
+        auto out = sharded_writer::create(folder / "m.zt", bounded(1)).value();
+        out.add("a", {elements}, tensor_bytes(elements)).value();
+        out.finish().value();
+        return support::path_without_token(folder, "m-00001-of-00001.zt");
     };
-    CHECK(files_of_model() == 1);
-    std::filesystem::remove(folder / "m-00002-of-00002.zt");
-    std::filesystem::create_directory(folder / "m-00002-of-00002.zt");
-    CHECK(outcome(write(4)) == "not_regular_file");
-    CHECK(files_of_model() == 1);
+    const std::string other = support::read_file(write(100));
+    const std::filesystem::path file = write(200);
+    CHECK(ztensor::open_any(folder.path()).has_value());
+    support::write_file(file, other);
+    for (const auto& path : {folder.path(), folder / "m.zt.index.json"}) {
+        const auto opened = ztensor::open_any(path);
+        REQUIRE(!opened);
+        CHECK(opened.error().code() == ztensor::errc::stale_index);
+        CHECK(opened.error().what().find(file.filename().string()) != std::string::npos);
+    }
+    // In "metadata" others may say anything.
+    const std::string name = file.filename().string();
+    for (const std::string metadata :
+         {"{\"file_sizes\": {\"" + name + "\": -1}}", "{\"file_sizes\": {\"" + name + "\": [1]}}",
+          "{\"file_sizes\": {\"" + name + "\": {\"" + name + "\": 1}}}", "{\"file_sizes\": [{\"" + name + "\": 1}]}",
+          "{\"file_sizes\": 5, \"other\": {\"" + name + "\": 1}}", "[[{\"" + name + "\": 1}]]",
+          "{\"file_sizes\": {\"others.zt\": 1}}"}) {
+        CAPTURE(metadata);
+        support::write_file(folder / "m.zt.index.json",
+                            "{\"metadata\": " + metadata + ", \"weight_map\": {\"a\": \"" + name + "\"}}");
+        CHECK(outcome(ztensor::open_any(folder / "m.zt.index.json")) == "ok");
+    }
 }
 
 TEST_CASE("hundreds of files take a few handles") {
     using namespace sharded_models;
     const temp_dir folder;
     const support::few_handles few(32);
-    auto out = sharded_writer::create(folder / "m.zt", bounded(1)).value();
-    for (std::size_t i = 0; i < 300; ++i) {
-        out.add(name_of(i), {1}, tensor_bytes(1, 7)).value();
+    for (const auto version : {format_version::v1_2, format_version::v2}) {
+        auto out = sharded_writer::create(folder / "m.zt", bounded(1, version).any_order()).value();
+        for (std::size_t i = 0; i < 300; ++i) {
+            const std::vector<std::uint16_t> other(1, static_cast<std::uint16_t>(i)); // else version 2 shares it
+            out.add(name_of(i), {1}, other).value();
+        }
+        out.finish().value();
+        CHECK(folder.names().size() == 301);
+        for (const std::string& name : folder.names()) {
+            std::filesystem::remove(folder / name);
+        }
     }
-    out.finish().value();
-    CHECK(folder.names().size() == 301);
 }
 
 TEST_CASE("objects are copied into many files, where those of one file share what they shared") {

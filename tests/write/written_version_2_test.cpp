@@ -4,6 +4,7 @@
 // reference's is for tests/interop/check_v2_written.py to say.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/model_names.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
@@ -241,7 +242,7 @@ TEST_CASE("shards lie beside their root, and nothing is there before all is") {
         writer to = writer::create(directory / "m.zt", as_version_2().shard_bytes(70'000, algorithm)).value();
         REQUIRE(add_three_tensors(to));
         REQUIRE(to.finish());
-        CHECK(directory.names() == std::vector<std::string>{"m-00001.zt", "m-00002.zt", "m.zt"});
+        CHECK(support::names_without_tokens(directory) == std::vector<std::string>{"m-00001.zt", "m-00002.zt", "m.zt"});
         const reader file = reader::open(directory / "m.zt").value();
         CHECK(file.find("b").value().read<float>().value() == three_floats);
         CHECK(file.find("c").value().read<std::uint8_t>().value() == std::vector<std::uint8_t>{7});

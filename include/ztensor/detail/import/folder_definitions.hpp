@@ -56,7 +56,8 @@ inline constexpr uint64_t max_shard_index_bytes = uint64_t{128} << 20;
 
 /// What an index says.
 struct shard_index {
-    vector<string> files; ///< sorted, each once
+    vector<string> files;                     ///< sorted, each once
+    std::map<string, uint64_t> bytes_of_file; ///< where the index says that
     vector<shard_entry> entries;
 };
 
@@ -85,6 +86,7 @@ public:
             each.file = places[each.file];
         }
         found.entries = std::move(entries_);
+        found.bytes_of_file = std::move(bytes_of_file_);
         if (const optional<string_view> twin = find_same_name(found.entries)) {
             return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
         }
@@ -108,7 +110,11 @@ public:
             if (is_map_ && std::exchange(has_map_, true)) {
                 return refuse(fail(errc::duplicate_key, "the index has \"weight_map\" twice"));
             }
-        } else if (is_in_map_) {
+            is_metadata_ = name == "metadata";
+            is_sizes_ = false;
+        } else if (depth_ == 2 && is_metadata_) {
+            is_sizes_ = name == "file_sizes";
+        } else if (is_in_map_ || are_sizes()) {
             name_ = name;
         }
         return true;
@@ -136,11 +142,20 @@ public:
         entries_.push_back({name_, files_.emplace(value, met).first->second});
         return true;
     }
+    /// How many bytes a file has, as sharded_writer states it in "metadata", in which others may say anything.
+    [[nodiscard]] bool unsigned_integer(uint64_t value) override {
+        if (!are_sizes()) {
+            return other("a number");
+        }
+        bytes_of_file_[name_] = value;
+        return true;
+    }
     [[nodiscard]] bool other(const char* what) override {
         return depth_ != 0 && !is_within_map() ? true : refuse_kind(what);
     }
 
 private:
+    [[nodiscard]] bool are_sizes() const noexcept { return depth_ == 3 && is_metadata_ && is_sizes_; }
     /// Where only the map itself, or the name of a file, may stand.
     [[nodiscard]] bool is_within_map() const noexcept { return is_in_map_ || (depth_ == 1 && is_map_); }
 
@@ -152,11 +167,14 @@ private:
     uint64_t max_objects_;
     vector<shard_entry> entries_;
     std::map<string, size_t, std::less<>> files_; ///< each with how many were met before it
+    std::map<string, uint64_t> bytes_of_file_;
     string name_;
     size_t depth_ = 0;
     bool is_map_ = false;    ///< the value that comes next is the map
     bool is_in_map_ = false; ///< within it
     bool has_map_ = false;
+    bool is_metadata_ = false; ///< the value that comes next, or that is read, is "metadata"
+    bool is_sizes_ = false;    ///< likewise "file_sizes" in it
 };
 
 /// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
@@ -257,6 +275,19 @@ ZTENSOR_COLD inline void apply_index(const shard_index& index, joined_files& set
     }
 }
 
+/// A file that an index names. Errors: stale_index, if it is not as long as the index says; those of open_member().
+ZTENSOR_COLD inline result<reader> open_named_by(const shard_index& index, const string& file,
+                                                 const files_beside& beside, const read_options& options) {
+    const native_path name = file_path(file).native();
+    result<std::shared_ptr<const byte_source>> source = beside.open(name, options);
+    const auto said = index.bytes_of_file.find(file);
+    if (source && said != index.bytes_of_file.end() && (*source)->size() != said->second) {
+        source = fail(errc::stale_index, "the index says that the file has {} bytes, but it has {}",
+                      {said->second, (*source)->size()});
+    }
+    return open_member(std::move(source), beside.path_of(name), options);
+}
+
 /// The files that an index names. Of `others`, files in its folder, those are left out that it does not name.
 ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const files_beside& beside,
                                                const read_options& options, const vector<native_path>& others = {}) {
@@ -265,10 +296,8 @@ ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const 
     left_out_list left_out;
     problem_list problems;
     vector<result<reader>> opened(index.files.size(), reader());
-    for_each_in_parallel(opened.size(), beside.are_far() ? files_opened_at_once : 1, [&](size_t i) {
-        const native_path name = file_path(index.files[i]).native();
-        opened[i] = open_member(beside.open(name, options), beside.path_of(name), options);
-    });
+    for_each_in_parallel(opened.size(), beside.are_far() ? files_opened_at_once : 1,
+                         [&](size_t i) { opened[i] = open_named_by(index, index.files[i], beside, options); });
     for (result<reader>& each : opened) {
         take_file(std::move(each), *set, problems);
     }
@@ -431,8 +460,9 @@ ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const 
     for (const vector<native_path>* each : {&names.tensors, &names.hdf5, &names.distributed}) {
         others.insert(others.end(), each->begin(), each->end());
     }
-    const auto index = folder.open(names.indices[0], read_options(options).mode(io_mode::positional));
-    opened_result set = index ? open_indexed(**index, folder, options, others) : index.error();
+    opened_result set =
+        read_current([&] { return folder.open(names.indices[0], read_options(options).mode(io_mode::positional)); },
+                     [&](const auto& index) { return open_indexed(*index, folder, options, others); });
     return set ? std::move(set) : of_file(std::move(set).error(), joined_path(path, names.indices[0]));
 }
 
@@ -461,9 +491,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const
             return detail::reader_of_many(detail::open_directory(native, options), native);
         }
         const bool is_index = detail::ends_with_ignoring_case(detail::path_text(native), ".json");
-        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source,
-                           detail::open_source(path, is_index ? read_options().mode(io_mode::positional) : options));
-        return open_any(std::move(source), path, options);
+        return detail::read_current(
+            [&] { return detail::open_source(path, is_index ? read_options().mode(io_mode::positional) : options); },
+            [&](const std::shared_ptr<const byte_source>& source) { return open_any(source, path, options); });
     });
 }
 

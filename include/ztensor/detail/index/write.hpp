@@ -44,7 +44,7 @@ struct component_entry {
     optional<string_view> copied_digest; ///< of a blob that is copied as it is
     string own_digest;                   ///< of one that was written; "" for none
     bool is_big_endian = false;
-    uint32_t shard = 0; ///< the number of the shard that it lies in; 0, the file itself
+    string_view shard; ///< the name of the shard that it lies in; "", the file itself
 
     [[nodiscard]] bool has_digest() const noexcept { return copied_digest.has_value() || !own_digest.empty(); }
     [[nodiscard]] string_view digest() const noexcept {
@@ -95,7 +95,7 @@ inline void say_in_2(dtype& storage, optional<string_view>& type) noexcept {
            (point != std::string_view::npos && point != 0 && point + 1 < stroke && is_number);
 }
 
-/// "00001" for the first: five digits or more.
+/// The number in the name of a shard, "00001" of the first: five digits or more.
 [[nodiscard]] inline string shard_name(uint32_t number) {
     return padded(number, 5);
 }
@@ -131,7 +131,7 @@ ZTENSOR_COLD inline void encode_attributes_2(cbor_encoder& out, const attributes
 
 ZTENSOR_COLD inline void encode_part_2(cbor_encoder& out, const component_entry& part) {
     const bool has_encoding = part.uncompressed_length.has_value(); // some file may have one that is called "raw"
-    out.begin_map(uint64_t{2} + part.type.has_value() + (part.shard != 0) + part.has_digest() +
+    out.begin_map(uint64_t{2} + part.type.has_value() + !part.shard.empty() + part.has_digest() +
                   (has_encoding ? 2u : 0u));
     out.text("blob");
     out.begin_array(2);
@@ -141,8 +141,8 @@ ZTENSOR_COLD inline void encode_part_2(cbor_encoder& out, const component_entry&
         out.pair("type", *part.type);
     }
     out.pair("dtype", part.dtype);
-    if (part.shard != 0) {
-        out.pair("shard", shard_name(part.shard));
+    if (!part.shard.empty()) {
+        out.pair("shard", part.shard);
     }
     if (part.has_digest()) {
         out.pair("digest", part.digest());

@@ -161,10 +161,12 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::opened_as(std::shared_ptr<det
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open(const file_path& path, const read_options& options) {
     return detail::guard_memory([&]() -> result<reader> {
-        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));
-        source = detail::with_read_ahead(std::move(source), options);
         const detail::native_path native = path.native();
-        return open_from(std::move(source), options, detail::path_text(native), native);
+        return detail::read_current([&] { return detail::open_source(path, options); },
+                                    [&](const std::shared_ptr<const byte_source>& source) {
+                                        return open_from(detail::with_read_ahead(source, options), options,
+                                                         detail::path_text(native), native);
+                                    });
     });
 }
 

@@ -185,10 +185,8 @@ private:
 //
 // Files beside an open file, as sources of bytes. os/file.hpp says which ones may be opened.
 
-/// The folder of a file that was opened as `source`, by the path that the caller gave.
-ZTENSOR_COLD inline result<beneath_folder> folder_beside(const byte_source& source, const native_path& path,
-                                                         const read_options& options,
-                                                         os_reading& os = operating_system_for_reading()) {
+/// Which file it is: all zero where that is not known.
+[[nodiscard]] ZTENSOR_COLD inline file_status file_behind(const byte_source& source) {
     file_status status;
     if (const file* const opened = source_access::file_of(source)) {
         const os_answer<file_status> found = opened->os().status(opened->handle());
@@ -196,7 +194,32 @@ ZTENSOR_COLD inline result<beneath_folder> folder_beside(const byte_source& sour
     } else {
         static_cast<void>(source_access::identify(source, status.device, status.file_id));
     }
-    return beneath_folder::beside(path, status, options.follows_links(), os);
+    return status;
+}
+
+/// The folder of a file that was opened as `source`, by the path that the caller gave.
+ZTENSOR_COLD inline result<beneath_folder> folder_beside(const byte_source& source, const native_path& path,
+                                                         const read_options& options,
+                                                         os_reading& os = operating_system_for_reading()) {
+    return beneath_folder::beside(path, file_behind(source), options.follows_links(), os);
+}
+
+/// Opens a file that may lead to others, by `open() -> result<source>`, and them by `read(source)`. A writer replaces
+/// the file first, and then removes what the old one led to: so where reading fails and there is another file by now,
+/// that one is read, once.
+template <class Open, class Read>
+auto read_current(const Open& open, const Read& read) -> decltype(read(*open())) {
+    auto source = open();
+    if (!source) {
+        return std::move(source).error();
+    }
+    auto outcome = read(*source);
+    if (outcome) {
+        return outcome;
+    }
+    const auto now = open();
+    const bool is_another = now && !file_behind(**now).is_same_file(file_behind(**source));
+    return is_another ? read(*now) : std::move(outcome);
 }
 
 /// A source that is held open as long as it lives. A process has few of them: see is_held.

@@ -155,10 +155,11 @@ protected:
 /// it over the old file.
 class replacing_file final : public atomic_file {
 public:
-    /// `lock`, if there is one, keeps other writers from the file that is replaced.
+    /// `lock`, if there is one, keeps other writers from the file that is replaced. Permissions are those of the file
+    /// in the same directory that is called `like`, or if that is "" those of the file that is replaced.
     replacing_file(located_file place, sync_level sync, optional<output_file> lock = std::nullopt,
-                   bool must_have_name = false) noexcept
-        : atomic_file(std::move(place), sync), must_have_name_(must_have_name) {
+                   bool must_have_name = false, native_path like = {}) noexcept
+        : atomic_file(std::move(place), sync), must_have_name_(must_have_name), like_(std::move(like)) {
         lock_ = std::move(lock);
     }
     ~replacing_file() override { static_cast<void>(abandon()); }
@@ -168,7 +169,7 @@ public:
 
     /// Touches nothing of an old file.
     ZTENSOR_COLD result<void> open() override {
-        ZTENSOR_TRY_ASSIGN(const file_status old, lock_ ? lock_->status() : status_of_old());
+        ZTENSOR_TRY_ASSIGN(const file_status old, lock_ ? lock_->status() : status_of_model());
         // With no more permissions than the old file's owner has, so that at no time more people can read the new one.
         const uint32_t permissions = old.kind == file_kind::regular ? old.permissions & 0700u : default_permissions;
         if (!must_have_name_ && open_unnamed(permissions)) {
@@ -183,19 +184,6 @@ public:
             return {};
         });
         return made ? made : os_failure("can't create a temporary file beside it", made.error().os_error());
-    }
-
-    /// In place of open(): goes on with a file beside the target that is complete, and of which publish() is left. What
-    /// is kept of the old file is taken over now, too: it may be gone by then.
-    ZTENSOR_COLD result<void> adopt(native_path name) {
-        written_ = std::move(name);
-        result<output_file> complete = output_file::open(place_.in, written_);
-        if (!complete) {
-            static_cast<void>(place_.in.remove(written_));
-            return complete.error();
-        }
-        file_.emplace(*std::move(complete));
-        return inherit();
     }
 
     ZTENSOR_COLD result<void> publish() override {
@@ -243,10 +231,16 @@ private:
         return !mine || mine->links != 0;
     }
 
+    /// Of the file whose permissions are kept. Errors: as status_of_old().
+    ZTENSOR_COLD result<file_status> status_of_model() const {
+        return like_.empty() ? status_of_old() : place_.in.status(like_);
+    }
+
     /// Keeps what is kept of the file that is replaced, as it is now: its mode may have changed while we wrote.
     ZTENSOR_COLD result<void> inherit() {
-        ZTENSOR_TRY_ASSIGN(const file_status now, status_of_old());
-        return now.kind == file_kind::regular ? file_->copy_metadata_from(now, place_.in, place_.name) : result<void>();
+        ZTENSOR_TRY_ASSIGN(const file_status now, status_of_model());
+        const native_path& name = like_.empty() ? place_.name : like_;
+        return now.kind == file_kind::regular ? file_->copy_metadata_from(now, place_.in, name) : result<void>();
     }
 
     ZTENSOR_COLD result<void> link(output_file& unnamed) {
@@ -273,7 +267,7 @@ private:
     /// there. A record whose writer is alive stays: that writer has the file locked, and will find out.
     ZTENSOR_COLD void find_stale_record() {
         find_record();
-        if (stale_record_.empty()) {
+        if (stale_record_.empty() || lock_) { // with the lock, no other writer is at work
             return;
         }
         result<output_file> old = open_locked(place_.in, place_.name, false);
@@ -299,6 +293,7 @@ private:
 
     bool is_unnamed_ = false;
     bool must_have_name_;
+    native_path like_;
 };
 
 /// Writes under the final name. An old file keeps its content until the first byte is written.

@@ -450,8 +450,10 @@ ZTENSOR_COLD inline result<recovery> recover_by(const file_path& path, os_calls&
 //
 // Temporary files that were never finished, removed by any calls.
 
+/// Of a file that is being written, or that stands for the lock of a model.
 [[nodiscard]] inline bool is_temporary_name(const native_path& name) {
-    const string_view pattern = ".ztensor-????????????????.tmp";
+    constexpr string_view file = ".ztensor-????????????????.tmp", lock = ".ztensor-????????????????.lock";
+    const string_view pattern = name.size() == lock.size() ? lock : file;
     if (name.size() != pattern.size()) {
         return false;
     }

@@ -16,6 +16,7 @@
 #include <ztensor/detail/read/read_ahead.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
+#include <ztensor/detail/write/model_files.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/format.hpp>
 #include <ztensor/io.hpp>
@@ -36,76 +37,91 @@ namespace detail {
 //
 // The shards of a file of version 2 that is written, beside it: data shards, one after the other. SPEC.md section 13.
 
-/// Knows the digest of all that was written.
+/// Knows the digest of all that was written. Holds nothing open once it is finished.
 class shard_sink final : public byte_sink {
 public:
-    shard_sink(std::unique_ptr<byte_sink> to, digest algorithm) noexcept : to_(std::move(to)), digester_(algorithm) {}
+    /// The file of that number among `files`, which live longer.
+    shard_sink(const model_files& files, size_t number, std::unique_ptr<byte_sink> to, digest algorithm)
+        : files_(files), number_(number), name_(files.label(number)), to_(std::move(to)), digester_(algorithm) {}
 
     result<void> write(bytes_view bytes) override {
         digester_.update(bytes);
         size_bytes_ += bytes.size();
         return to_->write(bytes);
     }
-    result<void> finish() override { return to_->finish(); }
+    result<void> finish() override {
+        result<void> done = to_->finish();
+        to_.reset();
+        return done;
+    }
+    [[nodiscard]] bool is_finished() const noexcept { return to_ == nullptr; }
 
-    [[nodiscard]] bool would_destroy(const file& source) const override { return to_->would_destroy(source); }
-
+    [[nodiscard]] string_view name() const noexcept { return name_; }
     [[nodiscard]] uint64_t size_bytes() const noexcept { return size_bytes_; }
     [[nodiscard]] string digest_text() const { return digester_.text(); }
 
 private:
-    [[nodiscard]] bool holds(uint64_t offset, bytes_view bytes) override { return to_->holds(offset, bytes); }
+    [[nodiscard]] bool holds(uint64_t offset, bytes_view bytes) override {
+        return is_finished() ? files_.holds(number_, offset, bytes) : to_->holds(offset, bytes);
+    }
 
+    const model_files& files_;
+    size_t number_;
+    string name_;
     std::unique_ptr<byte_sink> to_;
     digester digester_;
     uint64_t size_bytes_ = 0;
 };
 
-/// The shards that blobs go into. All but the last are complete, and none is published before the file itself is
+/// The shards that blobs go into. All but the last are finished, and none has its name before the file itself is
 /// complete.
 class shard_files {
 public:
-    /// Beside the file of that path. Errors: invalid_argument.
+    /// Beside the file of that path; whatever they need is taken now. Errors: invalid_argument, busy, io_error; as
+    /// file_writer::open().
     ZTENSOR_COLD static result<std::unique_ptr<shard_files>> make(const file_path& root, const write_options& options,
                                                                   os_calls& os = operating_system()) {
         constexpr string_view ending = ".zt";
         const native_path path = root.native();
-        const native_path tail(ending.begin(), ending.end());
-        if (path.size() <= tail.size() || path.compare(path.size() - tail.size(), tail.size(), tail) != 0) {
+        const native_path name(file_name_of(path)), tail(ending.begin(), ending.end());
+        if (name.size() <= tail.size() || name.compare(name.size() - tail.size(), tail.size(), tail) != 0) {
             return fail(errc::invalid_argument, "shards are named after a file whose own name ends in \".zt\"");
         }
-        return std::unique_ptr<shard_files>(new shard_files(path.substr(0, path.size() - tail.size()), options, os));
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<model_files> files,
+                           in_file(model_files::hold(path, name, options, os), path_text(path)));
+        std::unique_ptr<shard_files> made(new shard_files(std::move(files), options));
+        ZTENSOR_TRY_ASSIGN(made->next_, made->files_->create());
+        return made;
     }
 
     [[nodiscard]] uint64_t most_bytes() const noexcept { return options_.shard_bytes(); }
     [[nodiscard]] uint32_t count() const noexcept { return static_cast<uint32_t>(all_.size()); }
     [[nodiscard]] byte_sink& shard(uint32_t number) noexcept { return *all_[number - 1]; }
 
-    /// Errors: as file_writer::open().
+    [[nodiscard]] string_view name(uint32_t number) const noexcept { return all_[number - 1]->name(); }
+
+    /// Errors: as file_writer::finish() and open().
     ZTENSOR_COLD result<void> open_next() {
-        const string tail = "-" + shard_name(count() + 1) + ".zt";
-        const native_path path = stem_ + native_path(tail.begin(), tail.end());
-        ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> file, create_sink(path, options_, os_));
-        all_.push_back(std::make_unique<shard_sink>(std::move(file), options_.shard_digest()));
+        ZTENSOR_TRY(finish_last());
+        if (next_ == nullptr) {
+            ZTENSOR_TRY_ASSIGN(next_, files_->create());
+        }
+        all_.push_back(
+            std::make_unique<shard_sink>(*files_, files_->count(), std::move(next_), options_.shard_digest()));
         return {};
     }
 
-    /// Errors: as file_writer::finish().
+    /// They get their names. Errors: as file_writer::finish(), io_error.
     ZTENSOR_COLD result<void> finish() {
-        for (const std::unique_ptr<shard_sink>& each : all_) {
-            ZTENSOR_TRY(each->finish());
+        ZTENSOR_TRY(finish_last());
+        if (next_ != nullptr) { // no blob came
+            next_.reset();
+            files_->drop_last();
         }
-        return {};
+        return files_->name_files();
     }
-
-    [[nodiscard]] bool would_destroy(const file& source) const {
-        for (const std::unique_ptr<shard_sink>& each : all_) {
-            if (each->would_destroy(source)) {
-                return true;
-            }
-        }
-        return false;
-    }
+    /// The file itself is in place.
+    ZTENSOR_COLD void sweep() const noexcept { files_->sweep(); }
 
     [[nodiscard]] uint64_t most_table_bytes() const noexcept {
         constexpr uint64_t most_entry_bytes = 160;
@@ -115,7 +131,7 @@ public:
     ZTENSOR_COLD void encode_table(cbor_encoder& out) const {
         out.begin_map(all_.size());
         for (uint32_t i = 0; i < count(); ++i) { // whose names are in order: all have as many digits, or more
-            out.text(shard_name(i + 1));
+            out.text(all_[i]->name());
             out.begin_map(2);
             out.text("size");
             out.unsigned_integer(all_[i]->size_bytes());
@@ -125,14 +141,35 @@ public:
     }
 
 private:
-    shard_files(native_path stem, const write_options& options, os_calls& os)
-        : stem_(std::move(stem)), options_(options), os_(os) {}
+    shard_files(std::unique_ptr<model_files> files, const write_options& options)
+        : files_(std::move(files)), options_(options) {}
 
-    native_path stem_; ///< of the file's path: without ".zt"
+    ZTENSOR_COLD result<void> finish_last() {
+        return all_.empty() || all_.back()->is_finished() ? result<void>() : all_.back()->finish();
+    }
+
+    std::unique_ptr<model_files> files_;
     write_options options_;
-    os_calls& os_;
+    std::unique_ptr<byte_sink> next_; ///< made before the first blob
     vector<std::unique_ptr<shard_sink>> all_;
 };
+
+/// The file itself, which other writers of it leave alone until it is finished. Errors: as file_writer::open(); busy.
+ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> create_root(const file_path& root, const write_options& options,
+                                                                   os_calls& os = operating_system()) {
+    if (options.publish() == publish_mode::in_place) {
+        return create_sink(root, options, os);
+    }
+    ZTENSOR_TRY_ASSIGN(located_file place, locate(root.native(), options.sync() == sync_level::durable, os));
+    result<output_file> old = open_locked(place.in, place.name, false);
+    if (!old && old.error().code() == errc::busy) {
+        return std::move(old).error();
+    }
+    auto sink = std::make_unique<file_writer>(root, options, os);
+    optional<output_file> lock = old ? optional<output_file>(*std::move(old)) : std::nullopt;
+    ZTENSOR_TRY(sink->open(std::make_unique<replacing_file>(std::move(place), options.sync(), std::move(lock))));
+    return std::unique_ptr<byte_sink>(std::move(sink));
+}
 
 // -- section writer
 //
@@ -154,8 +191,13 @@ public:
         shards_.reset();
     }
     ZTENSOR_COLD result<void> finish() {
-        ZTENSOR_TRY(shards_ != nullptr ? shards_->finish() : result<void>());
-        return sink_->finish();
+        if (shards_ == nullptr) {
+            return sink_->finish();
+        }
+        ZTENSOR_TRY(shards_->finish());
+        ZTENSOR_TRY(sink_->finish());
+        shards_->sweep();
+        return {};
     }
 
     /// From here on, blobs go to shards.
@@ -209,8 +251,7 @@ public:
     /// Whether what is copied from that source would be lost by writing on.
     [[nodiscard]] ZTENSOR_COLD bool would_destroy(const byte_source& source) const {
         const file* const in_file = source.as_file();
-        return in_file != nullptr && sink_ != nullptr &&
-               (sink_->would_destroy(*in_file) || (shards_ != nullptr && shards_->would_destroy(*in_file)));
+        return in_file != nullptr && sink_ != nullptr && sink_->would_destroy(*in_file);
     }
 
     /// The sink of what is being written: the file's own, or that of a shard.
@@ -320,12 +361,13 @@ private:
     [[nodiscard]] static blob_place place_of(const stored_component& stored) noexcept {
         return {address_of(stored.source), stored.offset, stored.length};
     }
-    [[nodiscard]] static blob_position position_of(const component_entry& entry) noexcept {
-        return {entry.offset, entry.shard};
+    /// Of a blob that was written last.
+    [[nodiscard]] blob_position position_of(const component_entry& entry) const noexcept {
+        return {entry.offset, shard_};
     }
-    static void set_position(component_entry& entry, const blob_position& position) noexcept {
+    void set_position(component_entry& entry, const blob_position& position) const noexcept {
         entry.offset = position.offset;
-        entry.shard = position.shard;
+        entry.shard = position.shard != 0 ? shards_->name(position.shard) : string_view();
     }
 
     [[nodiscard]] blob_writer writer_with(digest algorithm, uint64_t offset, const store& how) noexcept {

@@ -33,15 +33,19 @@ namespace detail {
 //
 // What the undo record of a file is called.
 
-/// The record of the file of that name: ".ztensor-<16 hex digits>.undo", in the same directory.
-[[nodiscard]] ZTENSOR_COLD inline native_path undo_name(const native_path& target) {
+/// ".ztensor-<16 hex digits>" with that ending, for a file of that name in the same directory.
+[[nodiscard]] ZTENSOR_COLD inline native_path hidden_name(const native_path& target, string_view ending) {
     uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
     for (const auto unit : target) {
         hash = (hash ^ static_cast<uint16_t>(static_cast<std::make_unsigned_t<native_path::value_type>>(unit))) *
                0x100000001b3u;
     }
-    const string name = ".ztensor-" + sixteen_digits(hash) + ".undo";
+    const string name = (".ztensor-" + sixteen_digits(hash)).append(ending);
     return native_path(name.begin(), name.end());
+}
+/// The record of the file of that name.
+[[nodiscard]] ZTENSOR_COLD inline native_path undo_name(const native_path& target) {
+    return hidden_name(target, ".undo");
 }
 
 /// Whether recover() obeys an undo record with that status for the file with the other: the record belongs to the owner

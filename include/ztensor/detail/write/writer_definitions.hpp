@@ -88,11 +88,12 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::start(std::unique_ptr<byte_si
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path, const write_options& options) {
     return detail::guard_memory([&]() -> result<writer> {
         ZTENSOR_TRY(detail::check_options(options));
-        ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, detail::create_sink(path, options));
         std::unique_ptr<detail::shard_files> shards;
         if (options.shard_bytes() != 0) {
             ZTENSOR_TRY_ASSIGN(shards, detail::shard_files::make(path, options));
         }
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink,
+                           shards == nullptr ? detail::create_sink(path, options) : detail::create_root(path, options));
         ZTENSOR_TRY_ASSIGN(writer made, start(std::move(sink), nullptr, options, std::move(shards)));
         made.core_->set_path(path);
         return made;
