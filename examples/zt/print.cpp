@@ -89,7 +89,7 @@ exit_code print_tensor(const print_options& options) {
                           grouped(options.most) + ": give a slice, such as 0:4, or --most");
     }
     std::cout << printable(object.name()) << ' ' << to_string(shape) << ' '
-              << printable(object.dtype().is_present() ? object.dtype().text() : object.format().text()) << '\n';
+              << printable(object.dtype().is_present() ? std::string(object.dtype().text()) : type_of(object)) << '\n';
     const std::uint64_t row = shape.empty() || shape.back() == 0 ? 1 : shape.back();
     const bool is_plain = !object.type().is_present();
     const std::string what = "reading " + options.name;
