@@ -197,7 +197,7 @@ class GrowthTest(unittest.TestCase):
             "info": lambda path, _: [path],
             "lint": lambda path, _: [path],
             "split": lambda path, folder: ["--size", "1MB", path, folder / "shards"],
-            "rename": lambda path, folder: [self.changed(path, folder), "model.*=*"],
+            "append": lambda path, folder: ["--rename", "model.*=more.*", self.changed(path, folder), path],
         }, most=1 << 14)  # each tensor takes a page
 
     def test_attributes_of_the_file(self):
