@@ -76,7 +76,7 @@ exit_code bench_file(const std::string& path) {
         }
     }
     std::vector<std::vector<std::string>> rows;
-    std::optional<waiting_line> waiting("measuring " + path);
+    std::optional<waiting_line> waiting("measuring " + name_of_input(path));
     const auto add = [&](const char* what, std::uint64_t bytes, double seconds) {
         rows.push_back(
             {what, time_text(seconds), bytes == 0 ? "-" : human(bytes), bytes == 0 ? "-" : rate_text(bytes, seconds)});

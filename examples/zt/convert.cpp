@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace zt {
@@ -63,11 +64,17 @@ exit_code export_file(const ztensor::reader& from, const convert_options& option
         how.floats_as(*floats);
     }
     if (has_ending(options.out, ".npy")) {
-        ztensor::export_npy(only_object(from, options), options.out, how).value();
+        auto done = ztensor::export_npy(only_object(from, options), options.out, how);
+        if (!done) {
+            throw ztensor::exception(with_way_out(std::move(done).error(), from));
+        }
         return good;
     }
     const auto write = has_ending(options.out, ".npz") ? ztensor::export_npz : ztensor::export_safetensors;
-    write(from, options.out, how).value();
+    auto done = write(from, options.out, how);
+    if (!done) {
+        throw ztensor::exception(with_way_out(std::move(done).error(), from));
+    }
     return good;
 }
 
@@ -129,7 +136,7 @@ exit_code convert_file(convert_options& options) {
     const input_set set = open_set(options.in, options.input);
     const std::vector<ztensor::reader>& files = set.files;
     if (tell_skipped(set) && options.is_strict) {
-        throw content_error("not all of " + printable(options.in) + " can be read, and --strict was given");
+        throw content_error("not all of " + printable(name_of_input(options.in)) + " can be read, and --strict was given");
     }
     options.selected.check(files);
     refuse_codes(files, options);

@@ -11,12 +11,6 @@
 namespace zt {
 namespace {
 
-/// The version of a file, or the nearest that can be written.
-ztensor::format_version version_like(const ztensor::reader& file) {
-    const auto found = versions().find(std::string(file.version().text()));
-    return found == versions().end() ? ztensor::format_version::v1_2 : found->second;
-}
-
 struct copy_choice {
     std::string in;
     std::string out;

@@ -205,8 +205,8 @@ public:
         compare_objects(selected);
         for (const ztensor::reader& file : b_) {
             for (const ztensor::object_view object : file) {
-                if (selected.takes(object) && find_file(a_, object.name()) == nullptr) {
-                    tell(object, "only in " + options_.b);
+                if (selected.takes(object) && in_a_.count(object.name()) == 0) {
+                    tell(object, "only in " + name_of_b_);
                 }
             }
         }
@@ -249,11 +249,11 @@ private:
     }
 
     void compare(const ztensor::object_view& object) {
-        const ztensor::reader* const other = find_file(b_, object.name());
-        if (other == nullptr) {
-            return tell(object, "only in " + options_.a);
+        const auto other = in_b_.find(object.name());
+        if (other == in_b_.end()) {
+            return tell(object, "only in " + name_of_a_);
         }
-        const auto twin = other->find(object.name());
+        const auto twin = other->second->find(object.name());
         if (object.shape() != twin->shape()) {
             return tell(object, "shape " + to_string(object.shape()) + " and " + to_string(twin->shape()));
         }
@@ -309,13 +309,13 @@ private:
         for (const ztensor::component_view& part : parts_of(object)) {
             const auto of_twin = find_part(twin, part.role());
             if (!of_twin) {
-                tell(object, "component " + printable(part.role()) + " only in " + options_.a);
+                tell(object, "component " + printable(part.role()) + " only in " + name_of_a_);
             } else {
                 compare(object, part, *of_twin);
             }
         }
         if (parts_of(twin).size() > parts_of(object).size()) {
-            tell(object, "more components in " + options_.b);
+            tell(object, "more components in " + name_of_b_);
         }
     }
 
@@ -367,6 +367,10 @@ private:
     const diff_options& options_;
     std::vector<ztensor::reader> a_;
     std::vector<ztensor::reader> b_;
+    file_map in_a_ = files_by_name(a_);
+    file_map in_b_ = files_by_name(b_);
+    std::string name_of_a_ = printable(name_of_input(options_.a));
+    std::string name_of_b_ = printable(name_of_input(options_.b));
     std::uint64_t differences_ = 0;
 };
 

@@ -7,8 +7,14 @@
 #include "selection.hpp"
 #include "terminal.hpp"
 
+#include <ztensor/edit.hpp>
+
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace zt {
@@ -40,29 +46,33 @@ exit_code append_files(edit_options& options) {
     return good;
 }
 
-exit_code remove_objects(const edit_options& options) {
-    require_changeable(options.path);
-    std::vector<std::string> names;
-    {
-        const ztensor::reader file = open_input(options.path);
-        std::vector<bool> is_used(options.words.size());
-        for (const ztensor::object_view object : file) {
-            bool is_named = false;
-            for (std::size_t i = 0; i < options.words.size(); ++i) {
-                if (matches(options.words[i], object.name())) {
-                    is_used[i] = is_named = true;
-                }
-            }
-            if (is_named) {
-                names.emplace_back(object.name());
-            }
-        }
-        for (std::size_t i = 0; i < options.words.size(); ++i) {
-            if (!is_used[i]) {
-                throw usage_error("no object is called \"" + printable(options.words[i]) + '"');
-            }
+/// Names of objects that one of the words, which are names or patterns, means.
+std::vector<std::string> names_meant(const std::string& path, const std::vector<std::string>& words) {
+    const std::vector<ztensor::reader> files = {open_input(path)};
+    std::unordered_set<std::string> whole;
+    std::vector<std::string> patterns;
+    for (const std::string& word : words) {
+        require_match(word, files, "remove");
+        if (word.find_first_of("*?") == std::string::npos) {
+            whole.insert(word);
+        } else {
+            patterns.push_back(word);
         }
     }
+    std::vector<std::string> names;
+    for (const ztensor::object_view object : files.front()) {
+        const std::string name(object.name());
+        const auto is_meant = [&](const std::string& pattern) { return matches(pattern, name); };
+        if (whole.count(name) != 0 || std::any_of(patterns.begin(), patterns.end(), is_meant)) {
+            names.push_back(name);
+        }
+    }
+    return names;
+}
+
+exit_code remove_objects(const edit_options& options) {
+    require_changeable(options.path);
+    const std::vector<std::string> names = names_meant(options.path, options.words);
     auto file = ztensor::edit(options.path).value();
     for (const std::string& name : names) {
         file.remove(name).value();
@@ -71,16 +81,53 @@ exit_code remove_objects(const edit_options& options) {
     return good;
 }
 
+/// What is to be called otherwise, and how. No name is that of two objects afterwards.
+struct name_changes {
+    std::vector<std::pair<std::string, std::string>> from_to;
+    std::unordered_set<std::string> all_names; ///< afterwards
+};
+
+name_changes find_changes(const std::string& path, const std::vector<std::string>& words) {
+    const std::vector<ztensor::reader> files = {open_input(path)};
+    const renamings renamed(words, "rename");
+    renamed.check(files);
+    name_changes found;
+    for (const ztensor::object_view object : files.front()) {
+        const std::string name = renamed.name_for(object.name());
+        if (!found.all_names.insert(name).second) {
+            throw content_error("two objects are to be called \"" + printable(name) + '"');
+        }
+        if (name != object.name()) {
+            found.from_to.emplace_back(object.name(), name);
+        }
+    }
+    return found;
+}
+
+/// An object whose name another one gets makes room for it first.
+void make_changes(ztensor::editor& file, name_changes changes) {
+    std::size_t count = 0;
+    for (auto& [from, to] : changes.from_to) {
+        if (changes.all_names.count(from) == 0) {
+            continue;
+        }
+        std::string between = "renamed-0";
+        while (!changes.all_names.insert(between).second) {
+            between = "renamed-" + std::to_string(++count);
+        }
+        file.rename(from, between).value();
+        from = between;
+    }
+    for (const auto& [from, to] : changes.from_to) {
+        file.rename(from, to).value();
+    }
+}
+
 exit_code rename_objects(const edit_options& options) {
     require_changeable(options.path);
+    name_changes changes = find_changes(options.path, options.words);
     auto file = ztensor::edit(options.path).value();
-    for (const std::string& word : options.words) {
-        const std::size_t equals = word.find('=');
-        if (equals == std::string::npos) {
-            throw usage_error("rename takes OLD=NEW, not \"" + printable(word) + '"');
-        }
-        file.rename(word.substr(0, equals), word.substr(equals + 1)).value();
-    }
+    make_changes(file, std::move(changes));
     wait_for("writing " + options.path, [&] { file.finish().value(); });
     return good;
 }
@@ -112,9 +159,9 @@ void add_remove(tool& to) {
 void add_rename(tool& to) {
     const auto options = std::make_shared<edit_options>();
     CLI::App* const command = add_command(to, "rename", "Give objects of a .zt file other names",
-                                          "rename model.zt w=weight", [options] { return rename_objects(*options); });
+                                          "rename model.zt 'model.*=*'", [options] { return rename_objects(*options); });
     command->add_option("FILE", options->path, "The .zt file")->required();
-    command->add_option("RENAMING", options->words, "OLD=NEW: the name of an object, and its new one")->required();
+    command->add_option("RENAMING", options->words, "OLD=NEW: the name of an object, and its new one; a * in OLD keeps in NEW what it stood for")->required();
 }
 
 } // namespace zt

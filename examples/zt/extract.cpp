@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zt {
@@ -37,7 +38,10 @@ exit_code extract_tensor(const extract_options& options) {
     }
     const waiting_line waiting("writing " + options.out);
     const ztensor::reader numbers = with_dense(file, file.find(options.name).value());
-    ztensor::export_npy(numbers.find(options.name).value(), options.out, how).value();
+    auto done = ztensor::export_npy(numbers.find(options.name).value(), options.out, how);
+    if (!done) {
+        throw ztensor::exception(with_way_out(std::move(done).error(), numbers));
+    }
     return good;
 }
 

@@ -19,7 +19,7 @@ exit_code print_id(const id_options& options) {
     const auto algorithm = options.algorithm == "xxh3" ? ztensor::digest::xxh3 : ztensor::digest::sha256;
     std::string id;
     {
-        const waiting_line waiting("reading " + options.path);
+        const waiting_line waiting("reading " + name_of_input(options.path));
         id = ztensor::content_digest(open_input(options.path), algorithm).value();
     }
     std::cout << id << '\n';

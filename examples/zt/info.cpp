@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "../describe.hpp"
 #include "command.hpp"
+#include "folding.hpp"
 #include "input.hpp"
 #include "json_info.hpp"
 #include "layout.hpp"
+#include "numbers.hpp"
 #include "selection.hpp"
 #include "terminal.hpp"
 
@@ -13,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zt {
@@ -26,17 +28,39 @@ struct info_options {
     bool as_json = false;
     bool has_digests = false;
     bool as_tree = false;
+    bool shows_all = false;
 };
 
-void print_attributes(const ztensor::attributes_view& attributes, const std::string& of) {
-    if (attributes.empty()) {
-        return;
+void print_heading(const std::string& text) {
+    std::cout << '\n' << emphasised(text) << '\n';
+}
+
+void print_attributes(const ztensor::attributes_view& attributes, const std::string& of, bool is_whole) {
+    if (!attributes.empty()) {
+        print_heading("attributes of " + of);
     }
-    std::cout << '\n' << emphasised("attributes of " + of) << '\n';
     for (const ztensor::attribute& each : attributes) {
-        const auto value = ztensor::to_json(each.cbor);
-        const std::string text = value ? value->dump(-1, ' ', true) : "CBOR " + describe::hex(each.cbor);
-        std::cout << cut("  " + printable(each.key) + ": " + text, output_columns()) << '\n';
+        const std::string line = "  " + printable(each.key) + ": " + text_of_value(each.cbor, !is_whole);
+        std::cout << (is_whole ? line : cut(line, output_columns())) << '\n';
+    }
+}
+
+/// A line for each object that has any. What its type says already is left out, unless all is asked for.
+void print_attributes(const std::vector<ztensor::object_view>& objects, bool is_whole) {
+    bool has_heading = false;
+    for (const ztensor::object_view& object : objects) {
+        const ztensor::attributes shown = !object.has_attributes() ? ztensor::attributes()
+                                          : is_whole               ? ztensor::attributes(object.attributes())
+                                                                   : without_layout(object);
+        if (shown.values().empty()) {
+            continue;
+        }
+        if (!has_heading) {
+            print_heading("attributes of objects");
+            has_heading = true;
+        }
+        const std::string line = "  " + printable(object.name()) + ": " + text_of(shown, !is_whole);
+        std::cout << (is_whole ? line : cut(line, output_columns())) << '\n';
     }
 }
 
@@ -76,22 +100,45 @@ std::vector<ztensor::object_view> chosen_objects(const std::vector<ztensor::read
     return objects;
 }
 
-void print_objects(const std::vector<ztensor::object_view>& objects) {
+std::vector<std::string> row_of(const ztensor::object_view& object) {
+    const storage_words how = storage_of(object);
+    const bool is_dense = object.format() == ztensor::format::dense;
+    return {printable(object.name()),
+            printable(type_of(object)),
+            to_string(object.shape()),
+            human(stored_bytes_of(object)),
+            how.is_raw          ? "-"
+            : how.decoded_bytes ? human(*how.decoded_bytes)
+                                : "?",
+            how.is_raw ? "-" : how.encodings,
+            how.digests.empty() ? "-" : how.digests,
+            is_dense ? "" : printable(object.format().text())};
+}
+
+/// One of the components of an object, below it.
+std::vector<std::string> row_of(const ztensor::component_view& part) {
+    const bool is_raw = part.encoding() == ztensor::encoding::raw;
+    const std::string digest = printable(part.digest().algorithm().text());
+    return {"  " + printable(part.role()),
+            printable(type_of(part)),
+            "",
+            human(part.stored_bytes()),
+            is_raw                 ? "-"
+            : part.decoded_bytes() ? human(*part.decoded_bytes())
+                                   : "?",
+            is_raw ? "-" : printable(part.encoding().text()),
+            digest.empty() ? "-" : digest,
+            ""};
+}
+
+void print_objects(const std::vector<ztensor::object_view>& objects, bool has_components) {
     std::vector<std::vector<std::string>> rows;
     for (const ztensor::object_view& object : objects) {
-        for (const ztensor::component_view& part : parts_of(object)) {
-            const bool is_alone = object.format() == ztensor::format::dense && part.role() == "data";
-            const std::string_view word =
-                (object.is_in_planes() ? object[std::size_t{0}] : part).digest().algorithm().text();
-            const std::string digest = printable(word);
-            const bool is_raw = part.encoding() == ztensor::encoding::raw;
-            rows.push_back({printable(object.name()) + (is_alone ? "" : " / " + printable(part.role())),
-                            printable(type_of(part)), to_string(object.shape()), human(part.stored_bytes()),
-                            is_raw                 ? "-"
-                            : part.decoded_bytes() ? human(*part.decoded_bytes())
-                                                   : "?",
-                            is_raw ? "-" : encoding_of(object, part), digest.empty() ? "-" : digest,
-                            is_alone ? "" : printable(object.format().text())});
+        rows.push_back(row_of(object));
+        if (has_components && object.size() > 1) {
+            for (const ztensor::component_view part : object) {
+                rows.push_back(row_of(part));
+            }
         }
     }
     print_table({{"NAME", false, false, true},
@@ -147,7 +194,7 @@ void print_files(const std::vector<ztensor::reader>& files, const info_options& 
     if (options.as_tree) {
         print_tree(objects);
     } else {
-        print_objects(objects);
+        print_objects(objects, options.shows_all);
     }
     sums all;
     for (const ztensor::object_view& object : objects) {
@@ -165,11 +212,9 @@ void print_files(const std::vector<ztensor::reader>& files, const info_options& 
                      output_columns())
               << '\n';
     for (const ztensor::reader& each : files) {
-        print_attributes(each.attributes(), files.size() == 1 ? "the file" : path_of(each));
+        print_attributes(each.attributes(), files.size() == 1 ? "the file" : path_of(each), options.shows_all);
     }
-    for (const ztensor::object_view& object : objects) {
-        print_attributes(object.attributes(), printable(object.name()));
-    }
+    print_attributes(objects, options.shows_all);
 }
 
 /// Of a file beside which an undo record lies; "" of others.
@@ -198,7 +243,7 @@ void save_layout(const std::vector<ztensor::reader>& files, const info_options& 
         throw usage_error("--layout is for one file");
     }
     const std::string& path = options.paths.front();
-    save_text(options.layout_path, draw_layout(files.front(), path), path, files);
+    save_text(options.layout_path, draw_layout(files.front(), name_of_input(path)), path, files);
 }
 
 exit_code show_one(const std::string& path, info_options& options) {
@@ -210,7 +255,7 @@ exit_code show_one(const std::string& path, info_options& options) {
         save_layout(files, options);
     } else {
         if (options.paths.size() != 1) {
-            std::cout << (path == options.paths.front() ? "" : "\n") << emphasised(printable(path)) << '\n';
+            std::cout << (path == options.paths.front() ? "" : "\n") << emphasised(printable(name_of_input(path))) << '\n';
         }
         print_files(files, options);
     }
@@ -230,7 +275,7 @@ exit_code add_json(const std::string& path, info_options& options, nlohmann::ord
     try {
         set = open_set(path);
     } catch (const ztensor::exception& failure) {
-        all.push_back({{"path", path}, {"error", json_of(failure.error())}});
+        all.push_back({{"path", name_of_input(path)}, {"error", json_of(failure.error())}});
         throw;
     }
     options.selected.check(set.files);
@@ -250,7 +295,11 @@ exit_code show_json(info_options& options) {
         worst = std::max(worst, run([&] { return add_json(path, options, all); }));
     }
     if (!all.empty()) {
-        print_json(all.size() == 1 ? all.front() : nlohmann::ordered_json{{"files", all}});
+        nlohmann::ordered_json several;
+        if (all.size() != 1) {
+            several["files"] = std::move(all);
+        }
+        print_json(several.is_null() ? all.front() : several);
     }
     return worst;
 }
@@ -278,6 +327,7 @@ void add_info(tool& to) {
         ->type_name("BY")
         ->check(CLI::IsMember({"name", "size", "parameters"}));
     command->add_flag("--tree", options->as_tree, "What lies below each part of the names, with sums");
+    command->add_flag("--all", options->shows_all, "Attributes whole, and a line for each component");
     CLI::Option* const json = command->add_flag("--json", options->as_json, "What the index says, for programs");
     command
         ->add_flag("--digests", options->has_digests, "Read everything, too: what is damaged, and SHA-256 of the rest")

@@ -5,7 +5,6 @@
 #include "command.hpp"
 #include "pipe.hpp"
 #include "terminal.hpp"
-#include "texts.hpp"
 #include "wording.hpp"
 
 #if defined(ZT_HAS_HDF5)
@@ -16,20 +15,43 @@
 #endif
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
+#include <random>
+#include <stdexcept>
 #include <system_error>
 
 namespace zt {
 
 bool is_url(std::string_view path) {
     const std::size_t end = path.find("://");
-    const auto is_letter = [](char each) { return (each >= 'a' && each <= 'z') || (each >= '0' && each <= '9'); };
+    const auto is_letter = [](char each) { return std::isalnum(static_cast<unsigned char>(each)) != 0; };
     return end != std::string_view::npos && end > 1 &&
            std::all_of(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(end), is_letter);
+}
+
+std::string name_of_input(const std::string& path) {
+    if (!is_url(path)) {
+        return path;
+    }
+    const std::size_t begin = path.find("://") + 3;
+    const std::size_t end = std::min(path.find_first_of("/?#", begin), path.size());
+    const std::string scheme = path.substr(0, begin);
+    std::string host = path.substr(begin, end - begin);
+    host.erase(0, host.rfind('@') + 1); // nothing where there is none
+    const std::size_t colon = host.find(':');
+    const bool has_odd_port = host.substr(0, 1) != "[" && colon != std::string::npos &&
+                              host.find_first_not_of("0123456789", colon + 1) != std::string::npos;
+    if (has_odd_port) { // a password with a character that ends the host
+        return scheme + "...";
+    }
+    return scheme + host + path.substr(end, path.find_first_of("?#", end) - end);
 }
 
 namespace {
@@ -43,14 +65,15 @@ ztensor::read_options reading(const input_options& options) {
 }
 
 ztensor::result<ztensor::reader> opened(const std::string& path, const input_options& options) {
-    return wait_for("opening " + path, [&]() -> ztensor::result<ztensor::reader> {
+    return wait_for("opening " + name_of_input(path), [&]() -> ztensor::result<ztensor::reader> {
         if (!is_url(path)) {
             return ztensor::open_any(file_behind(path), reading(options));
         }
 #if defined(ZT_HAS_HTTP)
         return ztensor::open_remote(path, reading(options));
 #else
-        throw content_error("this zt is built without libcurl, and can't read " + printable(path));
+        throw content_error("this zt is built without libcurl, and can't read " +
+                            printable(name_of_input(path)));
 #endif
     });
 }
@@ -68,7 +91,7 @@ void require_one_file(const std::string& path) {
     }
     const bool is_folder = std::filesystem::is_directory(path, unknown);
     if (is_folder || has_ending(path, ".json")) {
-        throw content_error("this command takes one file, and " + printable(path) + " is " +
+        throw content_error("this command takes one file, and " + printable(name_of_input(path)) + " is " +
                             (is_folder ? "a folder" : "an index of shards"));
     }
 }
@@ -76,7 +99,7 @@ void require_one_file(const std::string& path) {
 void require_changeable(const std::string& path) {
     require_one_file(path);
     if (is_url(path)) {
-        throw content_error("this command changes a file where it is, and " + printable(path) +
+        throw content_error("this command changes a file where it is, and " + printable(name_of_input(path)) +
                             " is on another machine");
     }
     if (is_pipe(path)) {
@@ -104,7 +127,7 @@ input_set open_set(const std::string& path, const input_options& options) {
     }
     const ztensor::span<const ztensor::reader> files = set.value().files();
     if (files.empty()) {
-        throw content_error(printable(path) + " names no file");
+        throw content_error(printable(name_of_input(path)) + " names no file");
     }
     return {set.value(), {files.begin(), files.end()}};
 }
@@ -126,16 +149,73 @@ void require_other_file(const std::string& out, const std::string& path, const s
     }
 }
 
-void save_text(const std::string& out, const std::string& text, const std::string& path,
-               const std::vector<ztensor::reader>& files) {
-    require_other_file(out, path, files);
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A name beside `out` that no file has, such as `zt sweep` removes if the program is killed.
+fs::path temporary_beside(const fs::path& out) {
+    std::random_device random;
+    for (;;) {
+        char name[40];
+        std::snprintf(name, sizeof name, ".ztensor-%08x%08x.tmp", static_cast<unsigned>(random()),
+                      static_cast<unsigned>(random()));
+        const fs::path path = out.parent_path() / name;
+        std::error_code absent;
+        if (fs::symlink_status(path, absent).type() == fs::file_type::not_found) {
+            return path;
+        }
+    }
+}
+
+/// Why a file can't be written.
+std::runtime_error not_written(const std::string& out, const std::string& why) {
+    return std::runtime_error("can't write " + printable(out) + ": " + why);
+}
+
+void write_text(const fs::path& to, const std::string& text, const std::string& out) {
     errno = 0;
-    std::ofstream file(std::filesystem::u8path(out), std::ios::binary);
+    std::ofstream file(to, std::ios::binary);
     file << text;
     file.close();
     if (!file) {
-        throw std::runtime_error("can't write " + printable(out) + ": " + std::generic_category().message(errno));
+        throw not_written(out, std::generic_category().message(errno));
     }
+}
+
+/// Puts a new file in the place of the old one, with the rights of that.
+void replace_text(const fs::path& old, const std::string& text, const std::string& out) {
+    const fs::path made = temporary_beside(old);
+    try {
+        write_text(made, text, out);
+        std::error_code failure;
+        if (const fs::file_status before = fs::status(old, failure); fs::exists(before)) {
+            fs::permissions(made, before.permissions(), failure);
+        }
+        fs::rename(made, old, failure);
+        if (failure) {
+            throw not_written(out, failure.message());
+        }
+    } catch (...) {
+        std::error_code ignored;
+        fs::remove(made, ignored);
+        throw;
+    }
+}
+
+} // namespace
+
+void save_text(const std::string& out, const std::string& text, const std::string& path,
+               const std::vector<ztensor::reader>& files) {
+    require_other_file(out, path, files);
+    const fs::path given = fs::u8path(out);
+    std::error_code absent;
+    const fs::file_status status = fs::status(given, absent);
+    if (fs::exists(status) && !fs::is_regular_file(status)) { // a pipe or a device takes no other's place
+        return write_text(given, text, out);
+    }
+    const fs::path target = fs::is_symlink(given, absent) ? fs::canonical(given, absent) : given;
+    replace_text(target.empty() ? given : target, text, out);
 }
 
 namespace {
@@ -145,8 +225,7 @@ bool tell_items(const ztensor::reader& file, ztensor::span<const ztensor::skippe
     const std::string start = "zt: " + path_of(file) + ": ";
     for (const ztensor::skipped_item& each : items) {
         const std::string where = each.where.empty() ? "" : " in \"" + printable(each.where) + '"';
-        const std::string why =
-            replaced(printable(in_words_of_zt(each.why)), "\\\"", "\""); // a sentence, which may quote
+        const std::string why = in_one_line(in_words_of_zt(each.why));
         std::cerr << start << "skipped \"" << printable(each.name) << '"' << where << ": " << why << '\n';
     }
     if (!items.empty()) {
@@ -186,6 +265,16 @@ const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std:
         }
     }
     return nullptr;
+}
+
+file_map files_by_name(const std::vector<ztensor::reader>& files) {
+    file_map found;
+    for (const ztensor::reader& file : files) {
+        for (const ztensor::object_view object : file) {
+            found.try_emplace(object.name(), &file);
+        }
+    }
+    return found;
 }
 
 std::vector<ztensor::component_view> parts_of(const ztensor::object_view& object) {
@@ -229,6 +318,61 @@ bool has_ending(std::string_view path, std::string_view ending) {
 
 std::string type_of(const ztensor::component_view& component) {
     return std::string(component.type().text().empty() ? component.dtype().text() : component.type().text());
+}
+
+namespace {
+
+/// Adds a word to a list in which each stands once.
+void add_once(std::string& list, const std::string& word) {
+    const std::string within = ", " + list + ", ";
+    if (!word.empty() && within.find(", " + word + ", ") == std::string::npos) {
+        list += (list.empty() ? "" : ", ") + word;
+    }
+}
+
+/// "mxfp4" of f4_e2m1, "mxfp8_e4m3fn" of f8_e4m3fn.
+std::string mx_type_of(const std::string& element) {
+    const std::string narrow = element == "f4_e2m1" ? "f4" : element;
+    return narrow.substr(0, 1) == "f" ? "mxfp" + narrow.substr(1) : "mx_" + narrow;
+}
+
+} // namespace
+
+std::string type_of(const ztensor::object_view& object) {
+    const std::string_view format = object.format().text();
+    if (!object.format().known() && format.substr(0, 5) == "gguf.") {
+        return std::string(format.substr(5, format.find('/') - 5));
+    }
+    if (object.format() == ztensor::format::quantized_group) {
+        const auto quantized = ztensor::quantized_view::from(object);
+        return quantized ? "int" + std::to_string(quantized->bits()) : std::string(format);
+    }
+    if (const auto data = object.component("data"); data && object.format() == ztensor::format::mx) {
+        return mx_type_of(type_of(*data));
+    }
+    if (const auto values = is_sparse(object) ? values_of(object) : object.data()) {
+        return type_of(*values);
+    }
+    std::string types;
+    for (const ztensor::component_view part : object) {
+        add_once(types, type_of(part));
+    }
+    return types;
+}
+
+storage_words storage_of(const ztensor::object_view& object) {
+    storage_words found;
+    for (const ztensor::component_view& part : parts_of(object)) {
+        const bool is_raw = part.encoding() == ztensor::encoding::raw;
+        add_once(found.encodings, encoding_of(object, part));
+        found.is_raw = found.is_raw && is_raw;
+        const auto bytes = part.decoded_bytes();
+        found.decoded_bytes = bytes && found.decoded_bytes ? std::optional(*bytes + *found.decoded_bytes) : std::nullopt;
+    }
+    for (const ztensor::component_view part : object) {
+        add_once(found.digests, printable(part.digest().algorithm().text()));
+    }
+    return found;
 }
 
 } // namespace zt

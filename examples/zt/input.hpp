@@ -10,8 +10,10 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace zt {
@@ -25,6 +27,10 @@ struct input_options {
 
 /// Whether it names a file on another machine, such as "https://host/model.zt".
 [[nodiscard]] bool is_url(std::string_view path);
+
+/// What an input is called in all that zt prints and writes, not escaped: its path, or the URL without what may be a
+/// secret, which are user info, query and fragment.
+[[nodiscard]] std::string name_of_input(const std::string& path);
 
 /// Of a command that is for one file: throws content_error if the path is that of a folder or an index of shards.
 void require_one_file(const std::string& path);
@@ -47,7 +53,8 @@ input_set open_set(const std::string& path, const input_options& options = {});
 /// The files of such a set.
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options = {});
 
-/// Writes a page or a picture of what was read at `path` from `files`. Throws usage_error if `out` is one of these.
+/// Writes a page or a picture of what was read at `path` from `files`, whole or not at all. Throws usage_error if `out`
+/// is one of these, and std::runtime_error.
 void save_text(const std::string& out, const std::string& text, const std::string& path,
                const std::vector<ztensor::reader>& files);
 
@@ -71,6 +78,10 @@ std::string path_of(const ztensor::reader& file);
 /// Objects in files of which each name is in one.
 const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std::string_view name);
 
+/// What each name is in: the files of a set have thousands.
+using file_map = std::unordered_map<std::string_view, const ztensor::reader*>;
+file_map files_by_name(const std::vector<ztensor::reader>& files);
+
 /// Stored bytes of all components.
 std::uint64_t stored_bytes_of(const ztensor::object_view& object);
 
@@ -93,6 +104,18 @@ bool has_ending(std::string_view path, std::string_view ending);
 
 /// The logical type, or the storage type where there is none.
 std::string type_of(const ztensor::component_view& component);
+
+/// What the elements of an object are in a word, such as "f32", "q8_0" or "int4".
+std::string type_of(const ztensor::object_view& object);
+
+/// How an object is stored, whatever it is made of.
+struct storage_words {
+    std::string encodings; ///< each once, with commas
+    std::string digests;   ///< algorithms, likewise
+    bool is_raw = true;
+    std::optional<std::uint64_t> decoded_bytes = 0; ///< nothing where it is not known of a part
+};
+storage_words storage_of(const ztensor::object_view& object);
 
 } // namespace zt
 

@@ -8,12 +8,18 @@
 #include <cstdint>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace zt {
 namespace {
 
 using nlohmann::ordered_json;
+
+/// Adds a member of a key that is not there yet: operator[] would compare it with all that are.
+void add_new(ordered_json& to, std::string_view key, ordered_json value) {
+    to.get_ref<ordered_json::object_t&>().emplace_back(std::string(key), std::move(value));
+}
 
 /// Adds what `find` finds in the bytes, or why it can't.
 template <class Find>
@@ -46,9 +52,9 @@ ordered_json describe_object(const ztensor::object_view& object, ztensor::versio
     if (object.is_in_planes()) {
         out["planes_of"] = object.dtype().text();
     }
-    out["components"] = ordered_json::object();
+    ordered_json& components = out["components"] = ordered_json::object();
     for (const ztensor::component_view part : object) {
-        out["components"][std::string(part.role())] = describe_part(part, has_digests, is_damaged);
+        add_new(components, part.role(), describe_part(part, has_digests, is_damaged));
     }
     if (has_digests) {
         add_found(out, is_damaged, [&] { describe::add_sparse_digests(object, out); });
@@ -78,10 +84,13 @@ ordered_json json_of(const ztensor::reader& file, const selection& taken, bool h
 }
 
 ordered_json json_of(const ztensor::attributes_view& attributes) {
-    ordered_json out; // null
+    if (attributes.empty()) {
+        return {}; // null
+    }
+    ordered_json out = ordered_json::object();
     for (const ztensor::attribute& each : attributes) {
         const auto value = ztensor::to_json(each.cbor);
-        out[std::string(each.key)] = value ? ordered_json(*value) : ordered_json{{"cbor", describe::hex(each.cbor)}};
+        add_new(out, each.key, value ? ordered_json(*value) : ordered_json{{"cbor", describe::hex(each.cbor)}});
     }
     return out;
 }

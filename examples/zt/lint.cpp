@@ -22,7 +22,7 @@ exit_code lint_file(const ztensor::reader& file, const std::string& start) {
         if (!each.component.empty()) {
             std::cout << "component \"" << printable(each.component) << "\": ";
         }
-        std::cout << each.sentence << '\n';
+        std::cout << in_one_line(each.sentence) << '\n';
     }
     return findings.empty() ? good : bad;
 }

@@ -2,6 +2,7 @@
 //
 // zt: looks into tensor files, converts, compares and changes them. Every subcommand is a thin caller of the library.
 #include "command.hpp"
+#include "input.hpp"
 #include "pipe.hpp"
 #include "terminal.hpp"
 #include "texts.hpp"
@@ -92,7 +93,7 @@ void suggest(const CLI::App& app, const std::vector<std::string>& words) {
     const auto tell = [&](const std::string& word) {
         const std::string meant = nearest(word, known);
         if (!meant.empty() && meant != word) {
-            std::cerr << "zt: did you mean \"" << meant << "\" by \"" << printable(word) << "\"?\n";
+            std::cerr << "zt: did you mean \"" << meant << "\" by \"" << printable(name_of_input(word)) << "\"?\n";
         }
     };
     if (words.empty()) {
@@ -125,12 +126,12 @@ std::string refusal_of(const CLI::App& app, const CLI::ParseError& failure, cons
     const auto first = std::find_first_of(words.rbegin(), words.rend(), unknown.begin(), unknown.end());
     const bool is_unknown =
         failure.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && first != words.rend();
-    std::string why = failure.what();
+    std::string why = in_one_line(failure.what());
     if (is_unknown && chosen.empty() && first->substr(0, 1) != "-") {
-        why = "there is no command \"" + printable(*first) + '"';
+        why = "there is no command \"" + printable(name_of_input(*first)) + '"';
     } else if (is_unknown) {
         why = (chosen.empty() ? "there is no option \"" : chosen.front()->get_name() + " takes no \"") +
-              printable(*first) + '"';
+              printable(name_of_input(*first)) + '"';
     }
     return "zt: " + why + "; " + command + " --help says what there is\n";
 }
@@ -154,7 +155,7 @@ exit_code code_for(const ztensor::error& why) {
 }
 
 exit_code complain(const std::string& why, exit_code code) {
-    std::cerr << "zt: " << with_paths_of_pipes(in_words_of_zt(why)) << '\n';
+    std::cerr << "zt: " << in_one_line(with_paths_of_pipes(in_words_of_zt(why))) << '\n';
     return code;
 }
 
@@ -236,7 +237,7 @@ int main(int argc, char** argv) {
     try {
         return zt::main_of(argc, argv);
     } catch (const std::exception& failure) {
-        std::cerr << "zt: " << failure.what() << '\n';
+        std::cerr << "zt: " << zt::in_one_line(failure.what()) << '\n';
         return zt::refused;
     }
 }

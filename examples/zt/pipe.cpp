@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "pipe.hpp"
 
+#include "terminal.hpp"
 #include "texts.hpp"
 
 #include <ztensor/file_path.hpp>
@@ -66,7 +67,7 @@ void copy_all(const fs::path& from, const fs::path& to, const std::string& name)
     std::ifstream in(from, std::ios::binary);
     std::ofstream out(to, std::ios::binary);
     if (!in) {
-        throw std::runtime_error(name + ": the pipe can't be opened");
+        throw std::runtime_error(printable(name) + ": the pipe can't be opened");
     }
     std::vector<char> piece(std::size_t{1} << 20);
     while (in && out) {
@@ -74,7 +75,7 @@ void copy_all(const fs::path& from, const fs::path& to, const std::string& name)
         out.write(piece.data(), in.gcount());
     }
     if (!in.eof() || !out.flush()) {
-        throw std::runtime_error(name + ": the pipe can't be kept in a temporary file in " +
+        throw std::runtime_error(printable(name) + ": the pipe can't be kept in a temporary file in " +
                                  utf8_of(fs::temp_directory_path()));
     }
 }

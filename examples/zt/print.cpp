@@ -90,7 +90,7 @@ exit_code print_tensor(const print_options& options) {
                           grouped(options.most) + ": give a slice, such as 0:4, or --most");
     }
     std::cout << printable(object.name()) << ' ' << to_string(shape) << ' '
-              << printable(object.dtype().is_present() ? object.dtype().text() : object.format().text()) << '\n';
+              << printable(object.dtype().is_present() ? std::string(object.dtype().text()) : type_of(object)) << '\n';
     if (const std::string scales = scale_finder(files).scales_of(object); !scales.empty()) {
         std::cerr << "zt: these are the values as they are stored: their scales are in " << printable(scales) << '\n';
     }

@@ -9,6 +9,7 @@
 #include "terminal.hpp"
 #include "wording.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -61,32 +62,20 @@ void add_numbers(json& row, const ztensor::object_view& object, const scale_find
 }
 
 json row_of(const ztensor::object_view& object, bool has_stats, const scale_finder* finder) {
-    std::string types, encodings, digests;
-    const auto add = [](std::string& list, std::string_view word) {
-        const std::string text = as_utf8(word);
-        if (!text.empty() && list.find(text) == std::string::npos) {
-            list += (list.empty() ? "" : ", ") + text;
-        }
-    };
-    std::uint64_t decoded = 0, offset = 0;
-    bool is_known = true;
+    const storage_words how = storage_of(object);
+    std::uint64_t offset = 0;
     for (const ztensor::component_view& part : parts_of(object)) {
-        add(types, type_of(part));
-        add(encodings, encoding_of(object, part));
-        add(digests, part.digest().algorithm().text());
-        decoded += part.decoded_bytes().value_or(0);
-        is_known = is_known && part.decoded_bytes().has_value();
         offset = offset == 0 ? part.offset() : std::min(offset, part.offset());
     }
     json row = {{"name", as_utf8(object.name())},
-                {"type", types},
+                {"type", as_utf8(type_of(object))},
                 {"format", as_utf8(object.format().text())},
                 {"shape", object.shape()},
                 {"parameters", object.element_count()},
                 {"stored", stored_bytes_of(object)},
-                {"decoded", is_known ? json(decoded) : json()},
-                {"encoding", encodings},
-                {"digest", digests},
+                {"decoded", how.decoded_bytes ? json(*how.decoded_bytes) : json()},
+                {"encoding", as_utf8(how.encodings)},
+                {"digest", as_utf8(how.digests)},
                 {"offset", offset},
                 {"attributes", json_of(object.attributes())}};
     if (has_stats) {
@@ -130,7 +119,7 @@ json content_of(const input_set& set, const report_options& options) {
         add_skipped(file.skipped());
     }
     const ztensor::reader& first = files.front();
-    return {{"title", as_utf8(options.path)},
+    return {{"title", as_utf8(name_of_input(options.path))},
             {"kind", kind_of(first) + (files.size() == 1 ? "" : ", " + grouped(files.size()) + " files")},
             {"summary",
              json::array({json::array({"Tensors", grouped(objects)}), json::array({"Parameters", grouped(parameters)}),
@@ -138,15 +127,15 @@ json content_of(const input_set& set, const report_options& options) {
                           json::array({files.size() == 1 ? "File" : "Files", human(bytes)})})},
             {"tensors", tensors},
             {"lint", findings},
-            {"layout", files.size() == 1 ? json(draw_layout(first, options.path)) : json()},
+            {"layout", files.size() == 1 ? json(draw_layout(first, name_of_input(options.path))) : json()},
             {"attributes", files.size() == 1 ? json(json_of(first.attributes())) : json()}};
 }
 
 /// In ASCII, and without anything that HTML would take for the end of the script.
 std::string embedded(const json& content) {
-    std::string text = content.dump(-1, ' ', true, json::error_handler_t::replace);
-    for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at)) {
-        text.replace(at, 1, "\\u003c");
+    std::string text;
+    for (const char each : content.dump(-1, ' ', true, json::error_handler_t::replace)) {
+        text += each == '<' ? "\\u003c" : std::string(1, each);
     }
     return text;
 }

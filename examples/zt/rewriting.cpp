@@ -19,6 +19,17 @@
 #include <vector>
 
 namespace zt {
+
+bool is_floating(const ztensor::component_view& part) {
+    const std::optional<ztensor::dtype> storage = part.dtype().known();
+    const bool is_exponent = part.type().text() == "f8_e8m0"; // which only version 2 knows by itself
+    const bool is_float8 = is_exponent || (part.type().is_known() && part.type().text().substr(0, 3) == "f8_");
+    const bool is_narrow = ztensor::find_narrow_type(part.type().text()) != nullptr;
+    const bool is_plain = part.type().text().empty();
+    return (storage == ztensor::dtype::u8 && (is_float8 || is_narrow)) ||
+           (is_plain && storage && facts(*storage).category == ztensor::dtype_class::floating);
+}
+
 namespace {
 
 ztensor::digest algorithm_of(const std::string& name) {
@@ -46,17 +57,6 @@ ztensor::store store_for(const ztensor::component_view& part, const rewriting& h
     }
     store.digest(how.digest.empty() ? digest_like(part.digest().text(), version) : algorithm_of(how.digest));
     return store;
-}
-
-/// What --dtype is about: floats, and numbers narrower than a byte.
-bool is_floating(const ztensor::component_view& part) {
-    const std::optional<ztensor::dtype> storage = part.dtype().known();
-    const bool is_exponent = part.type().text() == "f8_e8m0"; // which only version 2 knows by itself
-    const bool is_float8 = is_exponent || (part.type().is_known() && part.type().text().substr(0, 3) == "f8_");
-    const bool is_narrow = ztensor::find_narrow_type(part.type().text()) != nullptr;
-    const bool is_plain = part.type().text().empty();
-    return (storage == ztensor::dtype::u8 && (is_float8 || is_narrow)) ||
-           (is_plain && storage && facts(*storage).category == ztensor::dtype_class::floating);
 }
 
 /// A floating-point type by its name, of which no values are known.
@@ -396,6 +396,17 @@ private:
 
 } // namespace
 
+ztensor::error with_way_out(ztensor::error why, const ztensor::reader& from) {
+    const auto object = from.find(why.object());
+    const auto elements = object ? object->data() : ztensor::result<ztensor::component_view>(object.error());
+    if (why.code() != ztensor::errc::not_expressible || !elements || !is_floating(*elements)) {
+        return why;
+    }
+    return ztensor::error(why.code(), why.sentence() + "; --dtype f32 turns it into f32")
+        .in_object(why.object())
+        .in_file(why.path());
+}
+
 const std::map<std::string, ztensor::format_version>& versions() {
     static const std::map<std::string, ztensor::format_version> all = {{"0.1", ztensor::format_version::v0_1},
                                                                        {"1.1", ztensor::format_version::v1_1},
@@ -404,10 +415,16 @@ const std::map<std::string, ztensor::format_version>& versions() {
     return all;
 }
 
-void add_version_option(CLI::App& command, std::string& version) {
-    command.add_option("--version", version, "The version of the format: 0.1, 1.1, 1.2, which is the default, or 2")
+void add_version_option(CLI::App& command, std::string& version, const std::string& by_default) {
+    command
+        .add_option("--version", version, "The version of the format: 0.1, 1.1, 1.2 or 2; " + by_default + " unless given")
         ->type_name("VERSION")
         ->check(CLI::IsMember(versions()));
+}
+
+ztensor::format_version version_like(const ztensor::reader& file) {
+    const auto found = versions().find(std::string(file.version().text()));
+    return found == versions().end() ? ztensor::format_version::v1_2 : found->second;
 }
 
 void rewriting::add_options(CLI::App& command) {

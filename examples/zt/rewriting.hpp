@@ -19,7 +19,15 @@ namespace zt {
 
 /// The versions of the format that can be written, as --version calls them.
 const std::map<std::string, ztensor::format_version>& versions();
-void add_version_option(CLI::App& command, std::string& version);
+void add_version_option(CLI::App& command, std::string& version, const std::string& by_default = "1.2");
+/// That of a file, or the nearest that can be written; 1.2 of other formats.
+ztensor::format_version version_like(const ztensor::reader& file);
+
+/// What --dtype is about: floats, and numbers narrower than a byte.
+[[nodiscard]] bool is_floating(const ztensor::component_view& part);
+
+/// The same error; where a format has no such floats, with the option that makes others of them.
+[[nodiscard]] ztensor::error with_way_out(ztensor::error why, const ztensor::reader& from);
 
 /// How objects are stored in the new file. What is not asked for stays as it was.
 struct rewriting {

@@ -29,17 +29,6 @@ bool any_matches(const std::vector<std::string>& patterns, std::string_view name
     return std::any_of(patterns.begin(), patterns.end(), [&](const auto& each) { return matches(each, name); });
 }
 
-void require_match(const std::string& pattern, const std::vector<ztensor::reader>& files, const char* option) {
-    for (const ztensor::reader& file : files) {
-        for (const ztensor::object_view object : file) {
-            if (matches(pattern, object.name())) {
-                return;
-            }
-        }
-    }
-    throw usage_error("no object is called \"" + printable(pattern) + "\", as " + option + " says");
-}
-
 } // namespace
 
 bool matches(std::string_view pattern, std::string_view text) {
@@ -65,6 +54,63 @@ bool matches(std::string_view pattern, std::string_view text) {
     return at == pattern.size();
 }
 
+void require_match(const std::string& pattern, const std::vector<ztensor::reader>& files, const char* said_by) {
+    const bool is_name = pattern.find_first_of("*?") == std::string::npos;
+    for (const ztensor::reader& file : files) {
+        const auto is_meant = [&](const ztensor::object_view& object) { return matches(pattern, object.name()); };
+        if (is_name ? file.contains(pattern) : std::any_of(file.begin(), file.end(), is_meant)) {
+            return;
+        }
+    }
+    throw usage_error("no object is called \"" + printable(pattern) + "\", as " + said_by + " says");
+}
+
+renamings::renamings(const std::vector<std::string>& texts, const char* said_by) : said_by_(said_by) {
+    const auto stars = [](const std::string& side) { return std::count(side.begin(), side.end(), '*'); };
+    for (const std::string& text : texts) {
+        const std::size_t equals = text.find('=');
+        if (equals == std::string::npos) {
+            throw usage_error(std::string(said_by) + " takes OLD=NEW, not \"" + printable(text) + '"');
+        }
+        const renaming made = {text.substr(0, equals), text.substr(equals + 1)};
+        if (stars(made.from) > 1 || stars(made.to) > stars(made.from)) {
+            throw usage_error(std::string(said_by) + " takes at most one * on each side, not \"" + printable(text) +
+                              '"');
+        }
+        if (stars(made.from) != 0) {
+            patterns_.push_back(all_.size());
+        } else {
+            whole_names_.try_emplace(made.from, all_.size());
+        }
+        all_.push_back(made);
+    }
+}
+
+void renamings::check(const std::vector<ztensor::reader>& files) const {
+    for (const renaming& each : all_) {
+        require_match(each.from, files, said_by_);
+    }
+}
+
+std::string renamings::name_for(std::string_view old_name) const {
+    if (all_.empty()) {
+        return std::string(old_name);
+    }
+    const auto whole = whole_names_.find(std::string(old_name));
+    const std::size_t end = whole == whole_names_.end() ? all_.size() : whole->second;
+    for (const std::size_t place : patterns_) {
+        const renaming& each = all_[place];
+        std::string_view stood_for;
+        if (place < end && match_once(each.from, old_name, stood_for)) {
+            const std::size_t star = each.to.find('*');
+            return star == std::string::npos
+                       ? each.to
+                       : each.to.substr(0, star) + std::string(stood_for) + each.to.substr(star + 1);
+        }
+    }
+    return end == all_.size() ? std::string(old_name) : all_[end].to;
+}
+
 void selection::add_options(CLI::App& command) {
     each_once(command.add_option("--only", only_, "Only objects whose name matches GLOB (*, ?); may be repeated")
                   ->type_name("GLOB"));
@@ -79,46 +125,16 @@ void selection::add_rename_option(CLI::App& command) {
                   ->type_name("OLD=NEW"));
 }
 
-void selection::parse_renames() {
-    renames_.clear();
-    for (const std::string& text : rename_texts_) {
-        const std::size_t equals = text.find('=');
-        if (equals == std::string::npos) {
-            throw usage_error("--rename takes OLD=NEW, not \"" + printable(text) + '"');
-        }
-        renames_.push_back({text.substr(0, equals), text.substr(equals + 1)});
-        const auto stars = [](const std::string& side) { return std::count(side.begin(), side.end(), '*'); };
-        if (stars(renames_.back().from) > 1 || stars(renames_.back().to) > stars(renames_.back().from)) {
-            throw usage_error("--rename takes at most one * on each side, not \"" + printable(text) + '"');
-        }
-    }
-}
-
 void selection::check(const std::vector<ztensor::reader>& files) {
-    parse_renames();
+    renames_ = renamings(rename_texts_, "--rename");
     for (const std::string& each : only_) {
         require_match(each, files, "--only");
     }
-    for (const renaming& each : renames_) {
-        require_match(each.from, files, "--rename");
-    }
+    renames_.check(files);
 }
 
 bool selection::takes(const ztensor::object_view& object) const {
     return (only_.empty() || any_matches(only_, object.name())) && !any_matches(excluded_, object.name());
-}
-
-std::string selection::name_for(std::string_view old_name) const {
-    for (const renaming& each : renames_) {
-        std::string_view stood_for;
-        if (match_once(each.from, old_name, stood_for)) {
-            const std::size_t star = each.to.find('*');
-            return star == std::string::npos
-                       ? each.to
-                       : each.to.substr(0, star) + std::string(stood_for) + each.to.substr(star + 1);
-        }
-    }
-    return std::string(old_name);
 }
 
 } // namespace zt

@@ -8,14 +8,45 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace zt {
 
 /// As a shell matches names: * stands for anything, dots and slashes too, ? for one character.
 bool matches(std::string_view pattern, std::string_view text);
+
+/// Throws usage_error if no object of `files` is called so.
+void require_match(const std::string& pattern, const std::vector<ztensor::reader>& files, const char* said_by);
+
+/// Other names of objects.
+class renamings {
+public:
+    /// Of OLD=NEW: a * in OLD, of which there may be one, keeps in NEW what it stood for. `said_by` is what the texts
+    /// come from. Throws usage_error for what is none.
+    renamings() = default;
+    renamings(const std::vector<std::string>& texts, const char* said_by);
+
+    /// Throws usage_error for an OLD that no object of `files` is called.
+    void check(const std::vector<ztensor::reader>& files) const;
+
+    /// What an object is called afterwards: the first that fits says so.
+    [[nodiscard]] std::string name_for(std::string_view old_name) const;
+
+private:
+    struct renaming {
+        std::string from;
+        std::string to;
+    };
+
+    std::vector<renaming> all_;
+    std::unordered_map<std::string, std::size_t> whole_names_; ///< those without a *: there may be thousands
+    std::vector<std::size_t> patterns_;
+    const char* said_by_ = "";
+};
 
 class selection {
 public:
@@ -26,20 +57,14 @@ public:
     void check(const std::vector<ztensor::reader>& files);
 
     [[nodiscard]] bool takes(const ztensor::object_view& object) const;
-    [[nodiscard]] std::string name_for(std::string_view old_name) const;
+    [[nodiscard]] std::string name_for(std::string_view old_name) const { return renames_.name_for(old_name); }
     [[nodiscard]] bool is_everything() const { return only_.empty() && excluded_.empty(); }
 
 private:
-    struct renaming {
-        std::string from; ///< may hold one *
-        std::string to;   ///< which gets what that stood for
-    };
-    void parse_renames();
-
     std::vector<std::string> only_;
     std::vector<std::string> excluded_;
     std::vector<std::string> rename_texts_;
-    std::vector<renaming> renames_;
+    renamings renames_;
 };
 
 } // namespace zt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
 #include "input.hpp"
+#include "rewriting.hpp"
 #include "selection.hpp"
 #include "terminal.hpp"
 
@@ -23,6 +24,7 @@ struct split_options {
     std::string in;
     std::string folder;
     std::string size = "5GB";
+    std::string version;
     input_options input;
     selection selected;
 };
@@ -56,7 +58,8 @@ void copy_attributes(const std::vector<ztensor::reader>& files, ztensor::sharded
 }
 
 /// What the shards are called after: the file, the folder, or the index without its two endings.
-std::string stem_of(const std::string& path) {
+std::string stem_of(const std::string& given) {
+    const std::string path = name_of_input(given);
     if (std::filesystem::is_directory(path)) {
         const std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal();
         return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
@@ -65,12 +68,23 @@ std::string stem_of(const std::string& path) {
     return has_ending(path, ".json") ? stem.stem().stem().string() : stem.string();
 }
 
-/// What was written, by its index.
+std::string name_at(const std::string& path) {
+    return printable(std::filesystem::path(path).filename().string());
+}
+
+/// What was written, by its index or, of version 2, its root.
 void tell_shards(const std::filesystem::path& index) {
     const ztensor::reader written = ztensor::open_any(index).value();
-    for (const ztensor::reader& shard : written.files()) {
-        std::cout << std::filesystem::path(std::string(shard.path())).filename().string() << ": "
-                  << grouped(shard.size()) << " objects\n";
+    for (const ztensor::reader& file : written.files()) {
+        std::set<std::string_view> shards;
+        for (const ztensor::object_view object : file) {
+            for (const ztensor::component_view part : object) {
+                shards.insert(part.shard());
+            }
+        }
+        shards.erase(std::string_view()); // what the file holds itself
+        std::cout << name_at(file.path()) << ": " << grouped(file.size()) << " objects"
+                  << (shards.empty() ? "" : " in " + grouped(shards.size()) + " data shards") << '\n';
     }
 }
 
@@ -92,14 +106,19 @@ exit_code split_file(split_options& options) {
         throw std::runtime_error(printable(options.folder) + ": the folder can't be made: " + failure.message());
     }
 
-    auto to = ztensor::sharded_writer::create(folder / (stem + ".zt"), ztensor::write_options().shard_bytes(most_bytes))
-                  .value();
+    const auto version =
+        options.version.empty() ? version_like(files.front()) : versions().at(options.version);
+    auto how = ztensor::write_options().version(version).shard_bytes(most_bytes);
+    if (files.size() > 1) { // version 2 has names in their order unless told otherwise
+        how.any_order();
+    }
+    auto to = ztensor::sharded_writer::create(folder / (stem + ".zt"), how).value();
     copy_attributes(files, to);
     progress_line progress;
     std::uint64_t done = 0;
     for (const ztensor::reader& from : files) {
         std::uint64_t copied = 0;
-        const auto how = ztensor::copy_options()
+        const auto what = ztensor::copy_options()
                              .file_attributes(false)
                              .select([&](const ztensor::object_view& object) { return options.selected.takes(object); })
                              .rename([&](std::string_view old_name) { return options.selected.name_for(old_name); })
@@ -108,11 +127,11 @@ exit_code split_file(split_options& options) {
                                  progress.show(done + copied, total, now.object);
                                  return true;
                              });
-        ztensor::copy(from, to, how).value();
+        ztensor::copy(from, to, what).value();
         done += copied;
     }
     to.finish().value();
-    tell_shards(folder / (stem + ".zt.index.json"));
+    tell_shards(folder / (stem + (version == ztensor::format_version::v2 ? ".zt" : ".zt.index.json")));
     return good;
 }
 
@@ -125,10 +144,13 @@ void add_split(tool& to) {
                     [options] { return split_file(*options); });
     command->add_option("IN", options->in, "The file to read, of any format, or the folder or index of shards")
         ->required();
-    command->add_option("FOLDER", options->folder, "Where NAME-<token>-00001-of-00003.zt and NAME.zt.index.json go")
+    command->add_option("FOLDER", options->folder,
+                        "Where NAME.zt.index.json and its files NAME-<token>-00001-of-00003.zt go; of version 2, NAME.zt "
+                        "and its data shards")
         ->required();
     command->add_option("--size", options->size, "Most bytes of tensors in a shard, such as 500MB; 5GB unless given")
         ->type_name("SIZE");
+    add_version_option(*command, options->version, "that of IN, or 1.2 of another format,");
     options->selected.add_options(*command);
     options->selected.add_rename_option(*command);
     options->input.add_options(*command);

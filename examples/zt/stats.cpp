@@ -2,6 +2,7 @@
 #include "stats.hpp"
 #include "command.hpp"
 #include "input.hpp"
+#include "names.hpp"
 #include "numbers.hpp"
 #include "scales.hpp"
 #include "selection.hpp"
@@ -143,9 +144,20 @@ ztensor::result<number_stats> stats_of(const ztensor::object_view& object) {
 
 namespace {
 
-std::string number_text(double number) {
+std::string number_text(double number, bool is_short) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.5g", number);
+    std::snprintf(text, sizeof text, is_short ? "%.3g" : "%.5g", number);
+    return text;
+}
+
+/// "16,777,216", or "16.8M".
+std::string count_of(std::uint64_t count, bool is_short) {
+    constexpr std::uint64_t least_short = 1000000;
+    if (!is_short || count < least_short) {
+        return grouped(count);
+    }
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3gM", static_cast<double>(count) / 1e6);
     return text;
 }
 
@@ -163,26 +175,35 @@ std::string histogram_text(const number_stats& stats) {
     return "|" + out + "|";
 }
 
-std::vector<std::string> stats_row(const ztensor::object_view& object, const number_stats& stats) {
-    const bool has_any = stats.finite() != 0;
-    const auto elements = is_sparse(object) ? values_of(object) : elements_of(object);
-    return {printable(object.name()),
-            elements ? printable(type_of(*elements)) : printable(object.format().text()),
-            grouped(stats.count),
-            has_any ? number_text(stats.least) : "-",
-            has_any ? number_text(stats.most) : "-",
-            has_any ? number_text(stats.mean) : "-",
-            has_any ? number_text(stats.deviation) : "-",
-            grouped(stats.not_numbers),
-            grouped(stats.infinite)};
-}
+/// What a row of the table says.
+struct stats_row {
+    std::string name;
+    std::string type;
+    number_stats stats;
+
+    /// Short where the terminal is narrow, which leaves more of it to the name: with three digits, and no zeros of what
+    /// there should be none of.
+    [[nodiscard]] std::vector<std::string> texts(bool is_short) const {
+        const auto number = [&](double value) { return stats.finite() == 0 ? "-" : number_text(value, is_short); };
+        const auto oddities = [&](std::uint64_t count) { return is_short && count == 0 ? "-" : grouped(count); };
+        return {name,
+                type,
+                count_of(stats.count, is_short),
+                number(stats.least),
+                number(stats.most),
+                number(stats.mean),
+                number(stats.deviation),
+                oddities(stats.not_numbers),
+                oddities(stats.infinite)};
+    }
+};
 
 class stats_table {
 public:
     void add(const ztensor::object_view& object) {
         const auto stats = stats_of(object);
         if (stats) {
-            rows_.push_back(stats_row(object, *stats));
+            rows_.push_back({printable(object.name()), printable(type_of(object)), *stats});
             histograms_.push_back(histogram_text(*stats));
         } else if (stats.error().kind() == ztensor::error_kind::unsupported ||
                    stats.error().kind() == ztensor::error_kind::usage) {
@@ -194,27 +215,41 @@ public:
     void print() const;
 
 private:
-    std::vector<std::vector<std::string>> rows_;
+    [[nodiscard]] std::vector<std::vector<std::string>> texts(bool are_short) const {
+        std::vector<std::vector<std::string>> all;
+        for (const stats_row& each : rows_) {
+            all.push_back(each.texts(are_short));
+        }
+        return all;
+    }
+
+    std::vector<stats_row> rows_;
     std::vector<std::string> histograms_;
 };
 
 void stats_table::print() const {
-    print_table({{"NAME", false, true},
-                 {"TYPE"},
-                 {"ELEMENTS", true},
-                 {"MIN", true},
-                 {"MAX", true},
-                 {"MEAN", true},
-                 {"STD", true},
-                 {"NAN", true},
-                 {"INF", true}},
-                rows_);
+    const std::vector<column> columns = {{"NAME", false, false, true},
+                                         {"TYPE"},
+                                         {"ELEMENTS", true},
+                                         {"MIN", true},
+                                         {"MAX", true},
+                                         {"MEAN", true},
+                                         {"STD", true},
+                                         {"NAN", true},
+                                         {"INF", true}};
+    const std::vector<std::vector<std::string>> rows = texts(false);
+    print_table(columns, is_too_wide(columns, rows) ? texts(true) : rows);
     std::cout << '\n' << emphasised("from MIN to MAX") << '\n';
     const std::size_t bar_columns = histogram_bars + 3; // with both ends and a blank
-    const std::size_t columns = output_columns();
-    const std::size_t name_columns = columns == 0 ? 0 : std::max(columns, bar_columns + 8) - bar_columns;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-        std::cout << histograms_[i] << ' ' << cut_in_the_middle(rows_[i].front(), name_columns) << '\n';
+    const std::size_t room = output_columns();
+    const std::size_t name_columns = room == 0 ? 0 : std::max(room, bar_columns + 8) - bar_columns;
+    std::vector<std::string> names;
+    for (const stats_row& each : rows_) {
+        names.push_back(each.name);
+    }
+    names = room == 0 ? names : shortened(names, name_columns);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        std::cout << histograms_[i] << ' ' << names[i] << '\n';
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "terminal.hpp"
 
+#include "characters.hpp"
 #include "command.hpp"
-
-#include <nlohmann/json.hpp>
+#include "names.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #ifdef _WIN32
@@ -41,21 +42,32 @@ std::string environment(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-/// Columns that the texts of each column take, given away from the widest that may be cut until all fit.
-std::vector<std::size_t> fitted_widths(const std::vector<column>& columns,
-                                       const std::vector<std::vector<std::string>>& rows) {
-    constexpr std::size_t gap = 2;
-    constexpr std::size_t least = 8;
+/// Columns that the texts of each column take.
+std::vector<std::size_t> full_widths(const std::vector<column>& columns,
+                                     const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths;
-    std::size_t total = 0;
     for (std::size_t i = 0; i < columns.size(); ++i) {
         std::size_t width = columns[i].title.size();
         for (const auto& row : rows) {
-            width = std::max(width, row[i].size());
+            width = std::max(width, columns_of(row[i]));
         }
         widths.push_back(width);
-        total += width + (i == 0 ? 0 : gap);
     }
+    return widths;
+}
+
+/// With what stands between them.
+std::size_t total_width(const std::vector<std::size_t>& widths) {
+    constexpr std::size_t gap = 2;
+    return std::accumulate(widths.begin(), widths.end(), widths.empty() ? 0 : gap * (widths.size() - 1));
+}
+
+/// The same, given away from the widest that may be cut until all fit.
+std::vector<std::size_t> fitted_widths(const std::vector<column>& columns,
+                                       const std::vector<std::vector<std::string>>& rows) {
+    constexpr std::size_t least = 8;
+    std::vector<std::size_t> widths = full_widths(columns, rows);
+    std::size_t total = total_width(widths);
     const std::size_t room = output_columns();
     const auto widest_of = [&](bool names) {
         std::size_t widest = columns.size();
@@ -93,8 +105,26 @@ void leave_out_empty(std::vector<column>& columns, std::vector<std::vector<std::
     }
 }
 
+/// Names, as they fit into their columns, are told apart by what is left of them.
+void shorten_names(const std::vector<column>& columns, const std::vector<std::size_t>& widths,
+                   std::vector<std::vector<std::string>>& rows) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (!columns[i].is_name || output_columns() == 0) {
+            continue;
+        }
+        std::vector<std::string> names;
+        for (const auto& row : rows) {
+            names.push_back(row[i]);
+        }
+        names = shortened(names, widths[i]);
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            rows[row][i] = std::move(names[row]);
+        }
+    }
+}
+
 std::string padded(const std::string& text, std::size_t width, bool is_number) {
-    const std::string spaces(width - std::min(width, text.size()), ' ');
+    const std::string spaces(width - std::min(width, columns_of(text)), ' ');
     return is_number ? spaces + text : text + spaces;
 }
 
@@ -144,28 +174,90 @@ std::uint64_t parse_size(const std::string& text) {
 }
 
 std::string printable(std::string_view text) {
-    const std::string quoted = nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    return quoted.substr(1, quoted.size() - 2);
+    const bool keeps_unicode = shows_unicode();
+    std::string out;
+    for (character each; !text.empty(); text.remove_prefix(each.bytes)) {
+        each = first_character(text);
+        const bool is_plain = each.is_shown && (each.bytes == 1 || keeps_unicode);
+        if (text.front() == '"' || text.front() == '\\') {
+            out += {'\\', text.front()};
+        } else if (is_plain) {
+            out += text.substr(0, each.bytes);
+        } else {
+            out += escaped(text, each);
+        }
+    }
+    return out;
 }
+
+std::string in_one_line(std::string_view text) {
+    std::string out;
+    for (character each; !text.empty(); text.remove_prefix(each.bytes)) {
+        each = first_character(text);
+        out += each.is_shown ? std::string(text.substr(0, each.bytes)) : escaped(text, each);
+    }
+    return out;
+}
+
+std::size_t columns_of(std::string_view text) {
+    std::size_t columns = 0;
+    for (character each; !text.empty(); text.remove_prefix(each.bytes)) {
+        each = first_character(text);
+        columns += each.columns;
+    }
+    return columns;
+}
+
+namespace {
+
+/// The longest start that takes at most so many columns.
+std::string_view start_of(std::string_view text, std::size_t columns) {
+    std::size_t taken = 0;
+    while (taken < text.size()) {
+        const character next = first_character(text.substr(taken));
+        if (next.columns > columns) {
+            break;
+        }
+        columns -= next.columns;
+        taken += next.bytes;
+    }
+    return text.substr(0, taken);
+}
+
+/// The longest end that takes at most so many columns.
+std::string_view end_of(std::string_view text, std::size_t columns) {
+    const std::size_t all = columns_of(text);
+    for (std::size_t left = all; left > columns;) {
+        const character first = first_character(text);
+        left -= first.columns;
+        text.remove_prefix(first.bytes);
+    }
+    return text;
+}
+
+} // namespace
 
 std::string cut(const std::string& text, std::size_t columns) {
     constexpr std::size_t dots = 3;
-    if (columns == 0 || text.size() <= columns) {
+    if (columns == 0 || columns_of(text) <= columns) {
         return text;
     }
-    return columns <= dots ? text.substr(0, columns) : text.substr(0, columns - dots) + "...";
+    return columns <= dots ? std::string(start_of(text, columns))
+                           : std::string(start_of(text, columns - dots)) + "...";
 }
 
 std::string cut_in_the_middle(const std::string& text, std::size_t columns) {
     constexpr std::size_t dots = 3;
-    if (columns == 0 || text.size() <= columns || columns < 3 * dots) {
+    if (columns == 0 || columns_of(text) <= columns || columns < 3 * dots) {
         return cut(text, columns);
     }
     const std::size_t behind = (columns - dots) / 2; // the end of a name says more than its middle
-    return text.substr(0, columns - dots - behind) + "..." + text.substr(text.size() - behind);
+    return std::string(start_of(text, columns - dots - behind)) + "..." + std::string(end_of(text, behind));
 }
 
-std::size_t output_columns() {
+namespace {
+
+std::size_t find_output_columns() {
     if (!is_terminal(stdout)) {
         return 0;
     }
@@ -179,12 +271,7 @@ std::size_t output_columns() {
     return columns > 0 ? static_cast<std::size_t>(columns) : 80;
 }
 
-std::string emphasised(const std::string& text) {
-    const bool is_plain = !is_terminal(stdout) || !environment("NO_COLOR").empty() || environment("TERM") == "dumb";
-    return is_plain ? text : "\x1b[1m" + text + "\x1b[0m";
-}
-
-bool shows_unicode() {
+bool find_unicode() {
     for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
         std::string value = environment(name);
         if (!value.empty()) {
@@ -197,17 +284,37 @@ bool shows_unicode() {
     return false;
 }
 
+} // namespace
+
+std::size_t output_columns() {
+    static const std::size_t columns = find_output_columns();
+    return columns;
+}
+
+bool shows_unicode() {
+    static const bool shows = find_unicode();
+    return shows;
+}
+
+std::string emphasised(const std::string& text) {
+    const bool is_plain = !is_terminal(stdout) || !environment("NO_COLOR").empty() || environment("TERM") == "dumb";
+    return is_plain ? text : "\x1b[1m" + text + "\x1b[0m";
+}
+
+bool is_too_wide(const std::vector<column>& columns, const std::vector<std::vector<std::string>>& rows) {
+    return output_columns() != 0 && total_width(full_widths(columns, rows)) > output_columns();
+}
+
 void print_table(const std::vector<column>& all_columns, const std::vector<std::vector<std::string>>& all_rows) {
     std::vector<column> columns = all_columns;
     std::vector<std::vector<std::string>> rows = all_rows;
     leave_out_empty(columns, rows);
     const std::vector<std::size_t> widths = fitted_widths(columns, rows);
+    shorten_names(columns, widths, rows);
     const auto line_of = [&](const auto& text_of) {
         std::string line;
         for (std::size_t i = 0; i < columns.size(); ++i) {
-            const std::string text =
-                columns[i].is_name ? cut_in_the_middle(text_of(i), widths[i]) : cut(text_of(i), widths[i]);
-            line += (i == 0 ? "" : "  ") + padded(text, widths[i], columns[i].is_number);
+            line += (i == 0 ? "" : "  ") + padded(cut(text_of(i), widths[i]), widths[i], columns[i].is_number);
         }
         line.erase(line.find_last_not_of(' ') + 1);
         return cut(line, output_columns());

@@ -26,8 +26,14 @@ std::string grouped(std::uint64_t number);
 /// "2GB", "512MiB", "1000": throws usage_error for anything else.
 std::uint64_t parse_size(const std::string& text);
 
-/// Names come from files: whatever is not printable ASCII is shown as it is escaped in JSON.
+/// Names come from files: quotes, backslashes and all that is not printable are shown as JSON escapes them, and bytes
+/// that are not UTF-8 as \xNN. What is not ASCII stays as it is only where the terminal shows Unicode.
 std::string printable(std::string_view text);
+/// A sentence, or JSON: only what a line must not hold is escaped, such as control characters and those that can't be
+/// seen or change the direction of text.
+std::string in_one_line(std::string_view text);
+/// How many columns of a terminal the text takes.
+std::size_t columns_of(std::string_view text);
 /// At most so many columns, with "..." where something was cut: the end, or of names the middle. 0: all of it.
 std::string cut(const std::string& text, std::size_t columns);
 std::string cut_in_the_middle(const std::string& text, std::size_t columns);
@@ -45,6 +51,9 @@ struct column {
     bool is_cut = false;    ///< the widest of these gives way first where the terminal is narrow
     bool is_name = false;   ///< gives way after all others, in the middle
 };
+
+/// Whether such rows are wider than the terminal.
+bool is_too_wide(const std::vector<column>& columns, const std::vector<std::vector<std::string>>& rows);
 
 /// Rows of as many texts as there are columns. A column in which all are "" or "-" is left out.
 void print_table(const std::vector<column>& columns, const std::vector<std::vector<std::string>>& rows);

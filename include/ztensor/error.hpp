@@ -308,7 +308,7 @@ public:
     /// by a file (another copy of it may help) or by what the caller gave (usage).
     [[nodiscard]] error_kind kind() const noexcept;
 
-    /// The file's path as it was given; empty for memory and user-defined sources.
+    /// The file's path as it was given, not escaped; empty for memory and user-defined sources.
     [[nodiscard]] const std::string& path() const& noexcept;
     /// The object's name as it stands in the file: hostile text, not escaped. Empty if no object is concerned.
     [[nodiscard]] const std::string& object() const& noexcept;
@@ -318,9 +318,10 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> offset() const noexcept;
     /// What the operating system said; tests false where it was not asked.
     [[nodiscard]] std::error_code os_error() const noexcept;
-    /// What was found and expected, without the place.
+    /// What was found and expected, without the place; safe to print, as what() is.
     [[nodiscard]] const std::string& sentence() const& noexcept;
-    /// The whole message in one line, safe to print: text from the file is escaped and cut.
+    /// The whole message in one line, safe to print: names from the file are escaped and cut, and of paths and all
+    /// else control characters, characters that can't be seen or turn text round, and what is not UTF-8.
     [[nodiscard]] const std::string& what() const& noexcept;
 
     // An error that is about to die, as in `open(path).error().what()`, returns copies of its texts. They throw

@@ -30,6 +30,18 @@ TEST_CASE("a code is an error code of its own category") {
     CHECK(ztensor::category().message(100000) == "an unknown code");
 }
 
+TEST_CASE("what an error says is one line that a terminal may be given, whatever names are in it") {
+    const std::string hostile = "a\x1b[31m\n\x7f\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xef\xbb\xbf\xff\xc3";
+    const std::string shown = "a\\x1b[31m\\x0a\\x7f\\xc2\\x9b\\xe2\\x80\\xae\\xe2\\x81\\xa6\\xef\\xbb\\xbf\\xff\\xc3";
+    const error why = error(errc::io_error, "can't read " + hostile).in_file(hostile).in_object(hostile);
+    CHECK(why.path() == hostile);
+    CHECK(why.object() == hostile);
+    CHECK(why.sentence() == "can't read " + shown);
+    CHECK(why.what() == shown + ": object \"" + shown + "\": can't read " + shown);
+    const std::string good = "mod\xc3\xa8le \xe6\x96\x87\xe5\xad\x97 \\ \"w\"";
+    CHECK(error(errc::io_error, good).in_file(good).what() == good + ": " + good);
+}
+
 TEST_CASE("codes that the standard library knows compare equal to its own") {
     CHECK(make_error_code(errc::file_not_found) == std::errc::no_such_file_or_directory);
     CHECK(make_error_code(errc::out_of_memory) == std::errc::not_enough_memory);

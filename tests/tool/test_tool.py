@@ -96,7 +96,7 @@ def on_terminal(columns, *words, env=None):
     import termios
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = dict(os.environ, TERM="xterm", LC_ALL="C", **(env or {}))
+    environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C", **(env or {})}
     process = subprocess.Popen([*ZT, *map(str, words)], stdin=child, stdout=child, stderr=child, env=environment)
     # What was printed may be lost when the last holder of the other end closes it, so that end stays open until a mark
     # behind everything printed was read.
@@ -522,6 +522,224 @@ class ToolTest(unittest.TestCase):
             self.assertLessEqual(max(map(len, out.splitlines())), columns)
         self.assertIn("x" * 200, run("info", long))
         self.assertIn("\\u00e9", run("info", long))
+
+    def test_info_folds_what_is_long_unless_all_is_asked_for(self):
+        def text(value):
+            return struct.pack("<Q", len(value)) + value
+        words = [f"tok{i}".encode() for i in range(5000)]
+        pairs = text(b"tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(words)) + b"".join(map(text, words))
+        pairs += text(b"tokenizer.chat_template") + struct.pack("<I", 8) + text(b"{% if x %}\n" * 100)
+        pairs += text(b"general.name") + struct.pack("<I", 8) + text(b"tiny")
+        path = self.file("v.gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 3) + pairs)
+        out = subprocess.run([*ZT, "info", str(path)], capture_output=True, check=True).stdout.decode()
+        self.assertLess(len(out), 1000)
+        self.assertIn('  general.name: "tiny"\n', out)
+        self.assertIn('["tok0", "tok1", "tok2", "tok3", "tok4", "tok5", ... 4,994 more]\n', out)
+        self.assertRegex(out, r'tokenizer\.chat_template: "\{% if x %\}\\n.*\.\.\." \(1,100 bytes\)\n')
+        for words in (["--all"], ["--json"]):
+            self.assertIn("tok4999", subprocess.run([*ZT, "info", *words, str(path)], capture_output=True, check=True).stdout.decode())
+        run("convert", self.small(), self.dir / "a.zt")
+        run("attributes", "--set", f'm={json.dumps({f"k{i}": {"a": {"b": {"c": 1}}} for i in range(9)})}', self.dir / "a.zt")
+        self.assertIn('  m: {"k0": {"a": {1 keys}}, ', run("info", self.dir / "a.zt"))
+        self.assertIn(", ... 3 more}\n", run("info", self.dir / "a.zt"))
+
+    def test_info_says_the_type_of_quantized_tensors_in_a_line_each(self):
+        out = run("info", CORPUS / "foreign" / "gguf" / "blocks.gguf")
+        self.assertRegex(out, r"(?m)^q8_0 +q8_0 +\[2, 64\] +136 B +gguf\.q8_0/1$")
+        self.assertNotIn("block_bytes", out)
+        self.assertNotIn("u8", out)
+        self.assertIn("  q8_0: block_bytes: 34, elems_per_block: 32\n", run("info", "--all", CORPUS / "foreign" / "gguf" / "blocks.gguf"))
+        groups = GOLDEN / "v1.2-quantized-group.zt"
+        out = run("info", groups)
+        self.assertRegex(out, r"(?m)^q4 +int4 +\[128, 256\] +18\.0 KiB +- +- +crc32c +quantized_group$")
+        self.assertRegex(out, r"(?m)^q8 +int8 +\[16, 128\] +2\.1 KiB +2\.1 KiB +zstd +- +quantized_group$")
+        self.assertEqual(len(out.split("\n\n")[0].splitlines()), 4)
+        self.assertNotIn("attributes", out)
+        self.assertRegex(run("info", "--all", groups), r"(?m)^  packed_weight +i32 +16\.0 KiB ")
+        self.assertRegex(run("info", CORPUS / "v2" / "valid" / "mx-mx.zt"), r"(?m)^w +mxfp4 +\[2, 32\] +34 B +zt\.mx/1$")
+        self.assertRegex(run("info", GOLDEN / "v1.2-sparse-csr.zt"), r"(?m)^csr\.zstd +bf16 +\[200, 300\] .* zstd +sha256 +sparse_csr$")
+        self.assertRegex(run("stats", CORPUS / "foreign" / "gguf" / "blocks.gguf"), r"(?m)^q8_0 +q8_0 +128 ")
+
+    def test_names_can_be_told_apart_on_a_narrow_terminal(self):
+        if sys.platform == "win32":
+            tell_skipped("what a narrow terminal is shown: there are no pseudo-terminals")
+            return
+        parts = [f"self_attn.{x}_proj" for x in "qkvo"] + [f"mlp.{x}_proj" for x in ("gate", "up", "down")]
+        names = [f"model.layers.{i}.{part}.{end}" for i in (0, 1, 10, 11) for part in parts for end in ("weight", "bias")]
+        sets = [names, [f"{'x' * 90}{i}{'y' * 90}" for i in range(30)], ["model.embed_tokens.weight", "lm_head.weight"],
+                [f"block/{i}/{'k' * 30}.{j}" for i in range(20) for j in range(3)], [f"\u6587\u5b57{i}" * 20 for i in range(9)]]
+        for number, each in enumerate(sets):
+            numbers = struct.pack("<4f", -0.0123456, 0.0234567, 1.23456e-5, math.nan)
+            path = self.file(f"{number}.safetensors", safetensors([(name, "F32", [4], numbers) for name in each]))
+            for command in ("stats", "info"):
+                for columns in (60, 80):
+                    for locale in ("C", "C.UTF-8"):
+                        with self.subTest(set=number, command=command, columns=columns, locale=locale):
+                            out = re.sub(r"\x1b\[\d*m", "", on_terminal(columns, command, path, env={"LC_ALL": locale}))
+                            rows = out.split("\n\n")[0].splitlines()[1:]
+                            self.assertEqual(len({row.split()[0] for row in rows}), len(each), out)
+                            self.assertEqual(len(rows), len(each))
+                            if number != 4:
+                                self.assertLessEqual(max(map(len, out.splitlines())), columns)
+        wide = re.sub(r"\x1b\[\d*m", "", on_terminal(80, "stats", self.dir / "0.safetensors"))
+        self.assertIn("self_attn.q_proj.weight", wide.split("\n\n")[1], "the end of a name is kept")
+
+    def test_text_is_shown_as_it_is_where_the_terminal_shows_it_and_never_what_changes_the_terminal(self):
+        if sys.platform == "win32":
+            tell_skipped("what a terminal is shown: there are no pseudo-terminals")
+            return
+        names = ["\u2581caf\u00e9", "\u6587", "a\u202eb", "c\u009b31m", "d\x1b[31m", "e\nf", "g\ufeff"]
+        path = self.file("u.safetensors", safetensors([(name, "U8", [1], b"1") for name in names], {"\u2581": "\u00e9\x1b[31m\u2066"}))
+        for words in (["info"], ["info", "--all"], ["stats"]):
+            on_utf8 = on_terminal(100, *words, path, env={"LC_ALL": "C.UTF-8", "NO_COLOR": "1"})
+            for shown in ("\u2581caf\u00e9", "\u6587", "a\\u202eb", "c\\u009b31m", "d\\u001b[31m", "e\\nf", "g\\ufeff"):
+                self.assertIn(shown, on_utf8)
+            self.assertFalse(set("\u202e\u009b\x1b\ufeff\u2066") & set(on_utf8))
+            for out in (on_terminal(100, *words, path, env={"NO_COLOR": "1"}), run(*words, path)):
+                self.assertTrue(out.isascii())
+                self.assertIn("\\u2581caf\\u00e9", out)
+        self.assertIn('  \u2581: "\u00e9\\u001b[31m\\u2066"', on_terminal(100, "info", path, env={"LC_ALL": "", "LC_CTYPE": "", "LANG": "en_US.utf8", "NO_COLOR": "1"}))
+
+    HOSTILE = "x\x1b[31m\ny\u202ez\u009b"
+
+    def hostile_files(self):
+        """Files and folders whose names, entries, keys and words would reach a terminal."""
+        hostile = self.HOSTILE
+        def text(value):
+            value = value.encode()
+            return struct.pack("<Q", len(value)) + value
+        def archive(path, entries):
+            with zipfile.ZipFile(path, "w") as zipped:
+                for name, content in entries:
+                    zipped.writestr(name, content)
+            return path
+        yield self.file("names.safetensors", safetensors([(hostile, "F32", [1], b"1234")], {hostile: hostile}))
+        yield self.file("type.safetensors", safetensors([(hostile, hostile, [1], b"1234")]))
+        yield self.file("cut.safetensors", safetensors([(hostile, "F32", [9], b"1234")]))
+        yield self.file("keys.gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text(hostile) + struct.pack("<I", 8) + text(hostile))
+        yield self.file("bad.gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text(hostile) + struct.pack("<I", 99))
+        yield archive(self.dir / "entries.npz", [(hostile + ".npy", npy([1])), (hostile + "2.npy", npy([1])[:-1])])
+        yield archive(self.dir / "types.npz", [("a.npy", npy([1]).replace(b"<f4", b"<U1")), (hostile + "2.npy", b"none")])
+        yield self.file("descr.npy", npy([1]).replace(b"<f4", b"\x1b[m"))
+        pickle = b"\x80\x02c" + hostile.replace("\n", "").encode() + b"\nevil\n)R."
+        yield archive(self.dir / "module.pt", [("a/data.pkl", pickle), ("a/version", b"3\n")])
+        (self.dir / "index").mkdir()
+        yield self.file("index/m.safetensors.index.json", json.dumps({"weight_map": {hostile: hostile + ".safetensors"}}).encode())
+        if os.name != "nt":
+            folder = self.dir / ("folder" + hostile)
+            folder.mkdir()
+            for name in (b"a\x1b[31m\n.safetensors", b"b\xff\xe2\x80\xae.safetensors"):
+                with open(os.fsencode(folder) + b"/" + name, "wb") as file:
+                    file.write(safetensors([("w", "F32", [1], b"1234")]))
+            yield folder
+            alone = self.dir / "alone"
+            alone.mkdir()
+            with open(os.fsencode(alone) + b"/m\xff\x1b[31m-00001-of-00002.safetensors", "wb") as file:
+                file.write(safetensors([("w", "F32", [1], b"1234")]))
+            yield alone
+            yield self.file("bad" + hostile + ".zt", b"ZTEN1000" + bytes(90))
+            yield self.file("good" + hostile + ".zt", MODEL.read_bytes())
+        yield self.dir / ("missing" + hostile)
+        yield self.dir / ("missing" + hostile + ".json")
+        yield "https://" + hostile + "/m.zt"
+        yield "gopher://" + hostile + "/m.zt"
+
+    def test_no_name_changes_the_terminal_whatever_it_is_the_name_of(self):
+        out, other = self.dir / "out.zt", self.dir / "other.zt"
+        run("convert", MODEL, other)
+        hostile = self.HOSTILE
+        given = {"append": [other], "extract": [hostile, self.dir / "out.npy"], "remove": [hostile], "rename": [hostile + "=" + hostile],
+                 "print": [hostile], "report": ["-o", self.dir / "r.html"], "split": [self.dir / "shards"], "convert": [out],
+                 "copy": [out], "migrate": [out], "diff": [other], "attributes": [hostile]}
+        for path in self.hostile_files():
+            for command in COMMANDS:
+                if command in ("completion", "bench"):
+                    continue
+                words = [path, *given.get(command, [])]
+                words = {"merge": [out, path], "append": [other, path]}.get(command, words)
+                with self.subTest(command=command, path=ascii(str(path))):
+                    done = subprocess.run([*ZT, command, *words], capture_output=True, check=False, env=dict(os.environ, LC_ALL="C.UTF-8"))
+                    said = (done.stdout + done.stderr).decode()  # which is UTF-8
+                    self.assertFalse([c for c in said if c in "\x1b\u202e\u009b\x7f" or (c < " " and c != "\n")], ascii(said))
+                    for line in done.stderr.decode().splitlines():
+                        self.assertRegex(line, r"^(zt: |an undo record)")
+        for words in (["info", "--" + hostile], [hostile], ["convert", "--zstd=" + hostile, MODEL, out], ["split", "--size", hostile, MODEL, out],
+                      ["print", MODEL, "conv1.bias", hostile], ["copy", "--only", hostile, MODEL, out], ["completion", hostile],
+                      ["convert", MODEL, self.dir / (hostile + ".txt")], ["convert", MODEL, self.dir / hostile / "x.zt"],
+                      ["info", "--layout", self.dir / hostile / "x.svg", MODEL], ["split", MODEL, other / hostile]):
+            done = subprocess.run([*ZT, *words], capture_output=True, check=False)
+            self.assertFalse({"\x1b", "\u202e", "\u009b"} & set((done.stdout + done.stderr).decode()), words)
+
+    def test_secrets_of_a_url_are_in_nothing_that_is_printed_or_written(self):
+        shutil.copy(MODEL, self.dir / "model.zt")
+        shutil.copy(self.small(), self.dir / "model.safetensors")
+        (self.dir / "broken.zt").write_bytes(MODEL.read_bytes()[:-9])
+        run("migrate", "--version", "2", MODEL, self.dir / "two.zt") if self.has_version_2() else None
+        other = self.dir / "other.safetensors"
+        other.write_bytes(safetensors([("only.here", "F32", [1], b"1234")]))
+        written = self.dir / "written"
+        secrets = ("pa55word", "s1gnature", "t0ken")
+        with served(self.dir) as url:
+            if b"without libcurl" in subprocess.run([*ZT, "info", f"{url}/model.zt"], capture_output=True, check=False).stderr:
+                return tell_skipped("secrets in URLs: this zt is built without libcurl")
+            host = url.partition("//")[2]
+            seen = 0
+            for start in ("http://user:pa55word@" + host, "http://127.0.0.1:1", "http://user:pa55word@127.0.0.1:x", "HTTP://user:pa55word@" + host,
+                          "gopher://user:pa55word@host", "http://user:pa5/pa55word@" + host, "s3://user:pa55word@bucket"):
+                for name in ("model.zt", "model.safetensors", "broken.zt", "absent.zt", "two.zt", "absent.json"):
+                    path = f"{start}/{name}?X-Amz-Signature=s1gnature.zt#t0ken"
+                    for command in COMMANDS:
+                        if command in ("completion", "bench") or (start[-1] == "x" and name != "model.zt"):
+                            continue
+                        shutil.rmtree(written, ignore_errors=True)
+                        written.mkdir()
+                        words = {"append": [written / "a.zt", path], "merge": [written / "x.zt", path], "extract": [path, "conv1.bias", written / "x.npy"],
+                                 "remove": [path, "x"], "rename": [path, "x=y"], "print": [path, "conv1.bias"], "diff": [path, other],
+                                 "report": [path, "-o", written / "r.html"], "split": [path, written / "shards"], "convert": [path, written / "x.zt"],
+                                 "copy": [path, written / "x.zt"], "migrate": [path, written / "x.zt"]}.get(command, [path])
+                        for more in {"info": ([], ["--json"], ["--layout", written / "x.svg"], ["--digests", "--json"], ["--all"], [MODEL], [path, "--json"])}.get(command, ([],)):
+                            if command == "append":
+                                shutil.copy(MODEL, written / "a.zt")
+                            done = subprocess.run([*ZT, command, *map(str, [*words, *more])], capture_output=True, check=False,
+                                                  env=dict(os.environ, AWS_EC2_METADATA_DISABLED="true", AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b",
+                                                           AWS_ENDPOINT_URL="http://127.0.0.1:1"))
+                            said = (done.stdout + done.stderr).decode()
+                            said += "".join(f"{each.name} {each.read_bytes().decode('latin-1')}" if each.is_file() else each.name
+                                            for each in written.rglob("*"))
+                            seen += "model.zt" in said
+                            self.assertFalse([each for each in secrets if each in said], (command, path, said[:600]))
+            self.assertGreater(seen, 20)
+            for words in (["id", other, f"http://user:pa55word@{host}/m?s1gnature"], [f"http://user:pa55word@{host}/m?s1gnature"]):
+                run(*words, code=USAGE)
+                self.assertFalse([each for each in secrets if each in run.errors], run.errors)
+
+    def test_a_page_that_can_not_be_written_leaves_the_old_one(self):
+        for words, name in ((["report", MODEL, "-o"], "r.html"), (["info", MODEL, "--layout"], "x.svg")):
+            out = self.dir / name
+            run(*words, out)
+            content = out.read_bytes()
+            os.chmod(out, 0o640)
+            run(*words, out)
+            self.assertEqual(out.read_bytes(), content)
+            if os.name == "nt":
+                continue
+            self.assertEqual(out.stat().st_mode & 0o777, 0o640, "rights stay")
+            out.write_bytes(b"old" * 100)
+            program = 'ulimit -f 1; trap "" XFSZ; exec "$@"'  # a kilobyte of a file, and no signal
+            done = subprocess.run(["sh", "-c", program, "sh", *ZT, *map(str, words), str(out)], capture_output=True, check=False)
+            self.assertEqual(done.returncode, REFUSED, done.stderr)
+            self.assertIn(b"can't write ", done.stderr)
+            self.assertEqual(out.read_bytes(), b"old" * 100)
+            self.assertEqual(sorted(each.name for each in self.dir.iterdir()), [name])
+            link = self.dir / "link"
+            link.symlink_to(name)
+            run(*words, link)
+            self.assertTrue(link.is_symlink())
+            self.assertEqual(out.read_bytes(), content)
+            link.unlink()
+            piped = subprocess.run([*ZT, *map(str, words), "/dev/stdout"], capture_output=True, check=True).stdout
+            self.assertEqual(piped, content)
+            out.unlink()
 
     def test_layout_draws_the_whole_file_to_scale(self):
         many = self.file("many.safetensors",
@@ -1009,6 +1227,19 @@ class ToolTest(unittest.TestCase):
         for name in ("x.zt", "y.zt"):
             self.assertEqual(run("diff", "--ignore-attributes", MODEL, self.dir / name), "")
 
+    def test_split_keeps_the_version_unless_told_otherwise(self):
+        for version in ("0.1", "1.1", "1.2", "2") if self.has_version_2() else ("0.1", "1.1", "1.2"):
+            run("migrate", "--version", version, MODEL, self.dir / "m.zt")
+            for words, expected in (([], version), (["--version", "1.1"], "1.1")):
+                shards = self.dir / "shards"
+                self.assertRegex(run("split", "--size", "300KB", *words, self.dir / "m.zt", shards), r"(?m)^m.*\.zt: \d+ objects")
+                found = json.loads(run("info", "--json", shards / "m.zt" if expected == "2" else shards))
+                self.assertEqual({each["generation"] for each in found.get("files", [found])}, {expected})
+                self.assertEqual(run("diff", self.dir / "m.zt", shards / "m.zt" if expected == "2" else shards), "")
+                shutil.rmtree(shards)
+        run("split", self.small(), self.dir / "shards")
+        self.assertIn("; zTensor 1.2, ", run("info", self.dir / "shards"))
+
     def test_split_selects_and_renames(self):
         shards = self.dir / "shards"
         run("split", "--size", "1", "--exclude", "steps", "--rename", "a.*=b.*", self.small(), shards)
@@ -1321,7 +1552,11 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(struct.unpack("<2d", (self.dir / "x.npy").read_bytes()[-16:]), (0.5, -1))
         run("convert", "--dtype", "bf16", start, self.dir / "x.zt")
         run("extract", self.dir / "x.zt", "a.weight", self.dir / "y.npy", code=BAD)
+        self.assertIn('NumPy has no type "bf16"; --dtype f32 turns it into f32', run.errors)
         self.assertFalse((self.dir / "y.npy").exists())
+        for out in ("y.npy", "y.npz"):
+            run("convert", "--drop-attributes", "--only", "a.weight", self.dir / "x.zt", self.dir / out, code=BAD)
+            self.assertIn('has no type "bf16"; --dtype f32 turns it into f32', run.errors)
 
     def test_what_does_not_match_its_digest_is_handed_on_only_if_told_so(self):
         run("convert", "--digest", self.small(), self.dir / "small.zt")
@@ -1384,8 +1619,34 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(self.names(path), ["b.weight", "c"])
         before = path.read_bytes()
         run("rename", path, "c=b.weight", code=BAD)
+        self.assertIn('two objects are to be called "b.weight"', run.errors)
         run("rename", path, "c", code=USAGE)
         self.assertEqual(path.read_bytes(), before)
+
+    def test_rename_and_remove_take_patterns(self):
+        names = ["model.a.weight", "model.a.bias", "model.b.weight", "head"]
+        for version in ("0.1", "1.1", "1.2"):  # those of version 2 only grow
+            path = self.dir / "x.zt"
+            run("convert", "--version", version, self.file("x.safetensors", safetensors(
+                [(name, "U8", [1], bytes([at])) for at, name in enumerate(names)])), path)
+            values = lambda: {name: run("print", path, name).split()[-1] for name in self.names(path)}
+            run("rename", path, "model.*=*")
+            self.assertEqual(values(), {"a.weight": "0", "a.bias": "1", "b.weight": "2", "head": "3"})
+            run("rename", path, "*.weight=layer.*.w", "head=a.bias", "a.bias=head")
+            self.assertEqual(values(), {"layer.a.w": "0", "head": "1", "layer.b.w": "2", "a.bias": "3"})
+            run("rename", path, "layer.a.w=layer.b.w", "layer.b.w=renamed-0", "head=layer.a.w")
+            self.assertEqual(values(), {"layer.b.w": "0", "layer.a.w": "1", "renamed-0": "2", "a.bias": "3"})
+            before = path.read_bytes()
+            for words, code, why in ((["layer.*=same"], BAD, 'two objects are to be called "same"'), (["layer.*=a.bias"], BAD, '"a.bias"'),
+                                     (["layer.*.w=layer.c.w"], BAD, '"layer.c.w"'), (["x*=y*"], USAGE, 'no object is called "x*"'),
+                                     (["*a*=b"], USAGE, "at most one *"), (["a=b*"], USAGE, "at most one *"), (["layer.a.w=ok", "none=x"], USAGE, '"none"')):
+                run("rename", path, *words, code=code)
+                self.assertIn(why, run.errors)
+                self.assertEqual(path.read_bytes(), before)
+            run("remove", path, "layer.*", "a.?ias")
+            self.assertEqual(self.names(path), ["renamed-0"])
+            run("remove", path, "none*", code=USAGE)
+            self.assertEqual(self.names(path), ["renamed-0"])
 
     # -- about itself
 

@@ -34,7 +34,7 @@ struct error_details {
     std::atomic<size_t> owners{1};
 
     ZTENSOR_COLD error_details(errc broken_rule, string text)
-        : code(broken_rule), sentence(std::move(text)), what(sentence) {}
+        : code(broken_rule), sentence(in_one_line(std::move(text))), what(sentence) {}
     ZTENSOR_COLD error_details(const error_details& other)
         : code(other.code), to(other.to), path(other.path), object(other.object), component(other.component),
           sentence(other.sentence), what(other.what), offset(other.offset), os_error(other.os_error) {}
@@ -51,7 +51,7 @@ struct error_details {
 [[nodiscard]] ZTENSOR_COLD inline string compose(const error_details& d) {
     string what;
     if (!d.path.empty()) {
-        what = d.path + ": ";
+        what = in_one_line(d.path) + ": ";
     }
     if (!d.object.empty()) {
         what += sentence("object {}{}", {in_quotes(d.object), d.component.empty() ? ": " : ", "});

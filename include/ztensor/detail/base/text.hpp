@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <type_traits>
+#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -170,6 +172,50 @@ template <class Wide>
         text.remove_prefix(size);
     }
     return true;
+}
+
+// -- one line
+//
+// What an error says goes to terminals and logs, whatever the names in it are made of.
+
+/// Bytes of the character at the start of `text` that a line may hold as it is. 0 for control characters, for
+/// characters that can't be seen or change the direction of text, such as U+202E, and for what is not UTF-8.
+[[nodiscard]] inline size_t printable_bytes(string_view text) noexcept {
+    const auto lead = static_cast<unsigned char>(text.front());
+    if (lead < 0x80) {
+        return lead >= 0x20 && lead != 0x7f ? 1 : 0;
+    }
+    const size_t size = utf8_sequence_bytes(text);
+    uint32_t point = size == 0 ? 0x80 : lead & (0x7fu >> size);
+    for (size_t i = 1; i < size; ++i) {
+        point = point << 6 | (static_cast<unsigned char>(text[i]) & 0x3fu);
+    }
+    constexpr struct {
+        uint32_t first, last;
+    } hidden[] = {{0x80, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},   {0x200b, 0x200f}, {0x2028, 0x202e},
+                  {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+    const bool is_hidden = std::any_of(std::begin(hidden), std::end(hidden), [&](const auto& each) {
+        return point >= each.first && point <= each.last;
+    });
+    return is_hidden ? 0 : size;
+}
+
+/// The text with each byte as \xNN that a line must not hold. Takes no memory where there is none of these.
+[[nodiscard]] ZTENSOR_COLD inline string in_one_line(string text) {
+    const auto good_start = [](string_view all) {
+        size_t good = 0;
+        for (size_t next = 1; good < all.size() && next != 0; good += next) {
+            next = printable_bytes(all.substr(good));
+        }
+        return good;
+    };
+    string_view rest = text;
+    string out;
+    for (size_t good = good_start(rest); good != rest.size(); good = good_start(rest)) {
+        append_hex(out.append(rest.substr(0, good)) += "\\x", static_cast<unsigned char>(rest[good]));
+        rest.remove_prefix(good + 1);
+    }
+    return rest.size() == text.size() ? std::move(text) : std::move(out.append(rest));
 }
 
 // -- text
