@@ -159,9 +159,13 @@ private:
         ::pthread_condattr_destroy(&how);
     }
 #endif
+#if defined(__GLIBC__) // which frees nothing there, but waits for waiters: a forked child for those of its parent
+    ~os_condition() = default;
+#else
     ~os_condition() {
         ::pthread_cond_destroy(&native_);
     }
+#endif
     void wait(os_mutex& held) noexcept {
         ::pthread_cond_wait(&native_, &held.native_);
     }
