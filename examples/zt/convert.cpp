@@ -117,7 +117,7 @@ void tell_share(const std::vector<ztensor::reader>& files, const convert_options
 }
 
 /// Where codes would become numbers without their scales, or a file of their own.
-void refuse_codes(const std::vector<ztensor::reader>& files, const convert_options& options) {
+void require_numbers(const std::vector<ztensor::reader>& files, const convert_options& options) {
     const bool is_npy = has_ending(options.out, ".npy");
     if (options.takes_raw_values || (options.how.dtype.empty() && !is_npy)) {
         return;
@@ -139,7 +139,7 @@ exit_code convert_file(convert_options& options) {
         throw content_error("not all of " + printable(name_of_input(options.in)) + " can be read, and --strict was given");
     }
     options.selected.check(files);
-    refuse_codes(files, options);
+    require_numbers(files, options);
     if (!is_zt && files.size() != 1) {
         throw usage_error("several files become one .zt file; convert that into another format then");
     }
