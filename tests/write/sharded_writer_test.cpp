@@ -310,7 +310,7 @@ TEST_CASE("only files of a model that nothing leads to any more go") {
         write(1, "m.zt");
         write(1, "m-2.zt");
         const std::string token = "0123456789abcdef";
-        for (const std::string& name :
+        for (const char* const name :
              {"m-00001-of-00001.zt", "m-00001.zt", "m-0123456789abcde-00001.zt", "m-0123456789abcdeg-00001.zt",
               "m-0123456789abcdef-0001.zt", "m-0123456789abcdef-00001-of-1.zt", "m-0123456789abcdef-00001.npy",
               "m-0123456789abcdef.zt", "n-0123456789abcdef-00001.zt", "m-0123456789abcdef-of-00001.zt"}) {
@@ -352,11 +352,11 @@ TEST_CASE("a file that is not as long as the index says is another model's") {
     }
     // In "metadata" others may say anything.
     const std::string name = file.filename().string();
-    for (const std::string metadata :
+    for (const std::string& metadata :
          {"{\"file_sizes\": {\"" + name + "\": -1}}", "{\"file_sizes\": {\"" + name + "\": [1]}}",
           "{\"file_sizes\": {\"" + name + "\": {\"" + name + "\": 1}}}", "{\"file_sizes\": [{\"" + name + "\": 1}]}",
           "{\"file_sizes\": 5, \"other\": {\"" + name + "\": 1}}", "[[{\"" + name + "\": 1}]]",
-          "{\"file_sizes\": {\"others.zt\": 1}}"}) {
+          std::string("{\"file_sizes\": {\"others.zt\": 1}}")}) {
         CAPTURE(metadata);
         support::write_file(folder / "m.zt.index.json",
                             "{\"metadata\": " + metadata + ", \"weight_map\": {\"a\": \"" + name + "\"}}");
