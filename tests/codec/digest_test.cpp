@@ -42,7 +42,7 @@ std::vector<std::byte> pattern(std::size_t count) {
 }
 
 /// CRC-32C bit by bit, from its definition.
-std::string crc_by_definition(bytes_view bytes) {
+std::string crc_by_definition(ztensor::bytes_argument bytes) {
     std::uint32_t crc = 0xffffffff;
     for (const std::byte byte : bytes) {
         crc ^= std::to_integer<std::uint32_t>(byte);

@@ -23,7 +23,7 @@ byte_vector to_vector(std::string_view content) {
     return {view.begin(), view.end()};
 }
 
-bytes as_string(ztensor::bytes_view content) {
+bytes as_string(ztensor::bytes_argument content) {
     bytes out;
     out.reserve(content.size());
     for (const std::byte byte : content) {
@@ -49,7 +49,7 @@ byte_vector from_hex(std::string_view hex) {
     return out;
 }
 
-std::string to_hex(ztensor::bytes_view content) {
+std::string to_hex(ztensor::bytes_argument content) {
     std::string hex;
     for (const std::byte byte : content) {
         hex += "0123456789abcdef"[std::to_integer<unsigned>(byte) >> 4];

@@ -29,12 +29,12 @@ constexpr std::uint64_t two_to_63 = std::uint64_t{1} << 63;
 [[nodiscard]] ztensor::bytes_view bytes_of(std::string_view text);
 /// In memory of exactly their size, so that a sanitizer sees the first byte read beyond.
 [[nodiscard]] byte_vector to_vector(std::string_view content);
-[[nodiscard]] bytes as_string(ztensor::bytes_view content);
+[[nodiscard]] bytes as_string(ztensor::bytes_argument content);
 
 /// Bytes from hexadecimal digits; spaces count for nothing.
 [[nodiscard]] byte_vector from_hex(std::string_view hex);
 /// For comparisons whose failures can be read.
-[[nodiscard]] std::string to_hex(ztensor::bytes_view content);
+[[nodiscard]] std::string to_hex(ztensor::bytes_argument content);
 
 [[nodiscard]] bytes repeated(std::size_t count, std::string_view piece);
 [[nodiscard]] bytes big_endian(std::uint64_t value, std::size_t size);

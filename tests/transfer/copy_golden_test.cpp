@@ -86,7 +86,7 @@ format_version version_of(const std::string& generation) {
                                  : format_version::v1_2;
 }
 
-std::string sha256(ztensor::bytes_view content) {
+std::string sha256(ztensor::bytes_argument content) {
     return ztensor::digest_text(ztensor::digest::sha256, content).substr(std::string_view("sha256:").size());
 }
 

@@ -142,7 +142,8 @@ TEST_CASE("elements of temporaries are written as they were given, whatever lies
     const auto noise = [&] { // in memory that was given back
         std::vector<ztensor::array<float>> others;
         for (int i = 0; i < 8; ++i) {
-            std::fill(others.emplace_back(count).begin(), others.back().end(), -1.0F);
+            ztensor::array<float>& other = others.emplace_back(count);
+            std::fill(other.begin(), other.end(), -1.0F);
         }
         return std::vector<float>(count, -1.0F);
     };

@@ -199,7 +199,7 @@ ZTENSOR_COLD inline result<void> require_xxh3() {
 
 // -- text of a digest
 
-[[nodiscard]] inline string with_hex(string_view prefix, bytes_view bytes, const char* digits) {
+[[nodiscard]] inline string with_hex(string_view prefix, bytes_argument bytes, const char* digits) {
     string out(prefix);
     for (const byte each : bytes) {
         const auto value = std::to_integer<unsigned>(each);

@@ -204,7 +204,11 @@ struct destination_rows {
     uint64_t rows; ///< that are left
     const load_target* target;
 
-    [[nodiscard]] uint64_t end() const noexcept { return begin + (rows - 1) * step + row_bytes; }
+    /// How many of them end before an address that is not before the first: at least one counts. Rows don't overlap.
+    [[nodiscard]] uint64_t rows_before(uint64_t address) const noexcept {
+        const uint64_t room = address - begin;
+        return rows == 1 || room < row_bytes ? 1 : (std::min)(rows, (room - row_bytes) / step + 1);
+    }
 };
 
 /// Of no rows where nothing is written.
@@ -219,8 +223,8 @@ struct destination_rows {
 }
 
 /// No byte of the caller's memory is the destination of two tensors, or of two rows. Goes through all rows in the order
-/// of their addresses, and at once through those that no other destination has rows between. Errors in `problems`:
-/// invalid_argument.
+/// of their addresses, and at once through those that no other destination has rows between. What is wrong goes to
+/// `problems`: invalid_argument.
 inline void check_overlaps(const vector<load_target>& targets, problem_list& problems) {
     vector<destination_rows> left; // a heap, of which the first begins first
     left.reserve(targets.size());
@@ -238,23 +242,25 @@ inline void check_overlaps(const vector<load_target>& targets, problem_list& pro
     const load_target* last = nullptr;
     while (!left.empty()) {
         std::pop_heap(left.begin(), left.end(), is_later);
-        destination_rows next = left.back();
+        const destination_rows next = left.back();
         left.pop_back();
-        const bool is_free = next.begin >= end;
-        const bool is_alone = left.empty() || next.end() <= left.front().begin;
-        if (!is_free) {
+        uint64_t passed = 1;
+        if (next.begin < end) {
             refuse(*next.target, fail(errc::invalid_argument, "its destination overlaps that of {}",
                                       {in_quotes(last->file->index.text(last->object->name))}));
         } else if (next.rows > 1 && next.step < next.row_bytes) {
-            refuse(*next.target, fail(errc::invalid_argument,
-                                      "rows of {} bytes overlap where each begins {} behind "
-                                      "the one before",
-                                      {next.row_bytes, next.step}));
-        } else if (!is_alone && next.rows > 1) {
-            left.push_back({next.begin + next.step, next.row_bytes, next.step, next.rows - 1, next.target});
-            std::push_heap(left.begin(), left.end(), is_later);
+            refuse(*next.target,
+                   fail(errc::invalid_argument, "rows of {} bytes overlap where each begins {} behind the one before",
+                        {next.row_bytes, next.step}));
+        } else {
+            passed = next.rows_before(left.empty() ? ~uint64_t{0} : left.front().begin);
+            if (passed < next.rows) {
+                left.push_back(
+                    {next.begin + passed * next.step, next.row_bytes, next.step, next.rows - passed, next.target});
+                std::push_heap(left.begin(), left.end(), is_later);
+            }
         }
-        const uint64_t next_end = is_free && is_alone ? next.end() : next.begin + next.row_bytes;
+        const uint64_t next_end = next.begin + (passed - 1) * next.step + next.row_bytes;
         last = next_end > end ? next.target : last;
         end = (std::max)(end, next_end);
     }
