@@ -123,7 +123,8 @@ exit_code convert_file(convert_options& options) {
     }
     const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
     if (tell_skipped(files) && options.is_strict) {
-        throw content_error("not all of " + printable(name_of_input(options.in)) + " can be read, and --strict was given");
+        throw content_error("not all of " + printable(name_of_input(options.in)) +
+                            " can be read, and --strict was given");
     }
     options.selected.check(files);
     if (!is_zt && files.size() != 1) {

@@ -105,8 +105,7 @@ exit_code split_file(split_options& options) {
         throw std::runtime_error(printable(options.folder) + ": the folder can't be made: " + failure.message());
     }
 
-    const auto version =
-        options.version.empty() ? version_like(files.front()) : versions().at(options.version);
+    const auto version = options.version.empty() ? version_like(files.front()) : versions().at(options.version);
     auto how = ztensor::write_options().version(version).shard_bytes(most_bytes);
     if (files.size() > 1) { // version 2 has names in their order unless told otherwise
         how.any_order();
@@ -143,7 +142,9 @@ void add_split(tool& to) {
                     [options] { return split_file(*options); });
     command->add_option("IN", options->in, "The file to read, of any format, or the folder or index of shards")
         ->required();
-    command->add_option("FOLDER", options->folder, "Where the shards and NAME.zt.index.json go; of version 2, NAME.zt and its data shards")
+    command
+        ->add_option("FOLDER", options->folder,
+                     "Where the shards and NAME.zt.index.json go; of version 2, NAME.zt and its shards")
         ->required();
     command->add_option("--size", options->size, "Most bytes of tensors in a shard, such as 500MB; 5GB unless given")
         ->type_name("SIZE");
