@@ -65,6 +65,10 @@ bool decode(std::string_view text, character& to) {
 character first_character(std::string_view text) {
     character found;
     found.point = byte_at(text, 0);
+    if (found.point >= 0x20 && found.point < 0x7f) { // nearly all there are
+        found.is_utf8 = found.is_shown = true;
+        return found;
+    }
     found.is_utf8 = found.point < 0x80 || decode(text, found);
     found.is_shown = found.is_utf8 && !is_in(found.point, hidden);
     if (found.point >= 0x300) {

@@ -136,7 +136,8 @@ exit_code convert_file(convert_options& options) {
     const input_set set = open_set(options.in, options.input);
     const std::vector<ztensor::reader>& files = set.files;
     if (tell_skipped(set) && options.is_strict) {
-        throw content_error("not all of " + printable(name_of_input(options.in)) + " can be read, and --strict was given");
+        throw content_error("not all of " + printable(name_of_input(options.in)) +
+                            " can be read, and --strict was given");
     }
     options.selected.check(files);
     require_numbers(files, options);

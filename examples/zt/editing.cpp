@@ -158,10 +158,14 @@ void add_remove(tool& to) {
 
 void add_rename(tool& to) {
     const auto options = std::make_shared<edit_options>();
-    CLI::App* const command = add_command(to, "rename", "Give objects of a .zt file other names",
-                                          "rename model.zt 'model.*=*'", [options] { return rename_objects(*options); });
+    CLI::App* const command =
+        add_command(to, "rename", "Give objects of a .zt file other names", "rename model.zt 'model.*=*'",
+                    [options] { return rename_objects(*options); });
     command->add_option("FILE", options->path, "The .zt file")->required();
-    command->add_option("RENAMING", options->words, "OLD=NEW: the name of an object, and its new one; a * in OLD keeps in NEW what it stood for")->required();
+    command
+        ->add_option("RENAMING", options->words,
+                     "OLD=NEW: the name of an object, and its new one; a * in OLD keeps in NEW what it stood for")
+        ->required();
 }
 
 } // namespace zt

@@ -10,8 +10,8 @@
 
 namespace zt {
 
-/// The value of an attribute. Folded: of arrays and maps the first items, of text the start, and how much more there is.
-/// Printable.
+/// The value of an attribute, printable. Folded: of arrays and maps the first items, of text the start, and how much
+/// more there is.
 std::string text_of_value(ztensor::bytes_view cbor, bool is_folded);
 
 /// "key: value, key: value": some of them if they are folded.

@@ -255,7 +255,8 @@ exit_code show_one(const std::string& path, info_options& options) {
         save_layout(files, options);
     } else {
         if (options.paths.size() != 1) {
-            std::cout << (path == options.paths.front() ? "" : "\n") << emphasised(printable(name_of_input(path))) << '\n';
+            const std::string title = emphasised(printable(name_of_input(path)));
+            std::cout << (path == options.paths.front() ? "" : "\n") << title << '\n';
         }
         print_files(files, options);
     }

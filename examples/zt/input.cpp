@@ -367,7 +367,8 @@ storage_words storage_of(const ztensor::object_view& object) {
         add_once(found.encodings, encoding_of(object, part));
         found.is_raw = found.is_raw && is_raw;
         const auto bytes = part.decoded_bytes();
-        found.decoded_bytes = bytes && found.decoded_bytes ? std::optional(*bytes + *found.decoded_bytes) : std::nullopt;
+        found.decoded_bytes =
+            bytes && found.decoded_bytes ? std::optional(*bytes + *found.decoded_bytes) : std::nullopt;
     }
     for (const ztensor::component_view part : object) {
         add_once(found.digests, printable(part.digest().algorithm().text()));

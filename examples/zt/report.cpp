@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "characters.hpp"
 #include "command.hpp"
 #include "input.hpp"
 #include "json_info.hpp"
@@ -15,6 +16,8 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace zt {
@@ -31,7 +34,12 @@ struct report_options {
 
 /// Names and words of files, which need not be UTF-8.
 std::string as_utf8(std::string_view text) {
-    return json::parse(json(text).dump(-1, ' ', true, json::error_handler_t::replace)).get<std::string>();
+    std::string out;
+    for (character each; !text.empty(); text.remove_prefix(each.bytes)) {
+        each = first_character(text);
+        out += each.is_utf8 ? text.substr(0, each.bytes) : std::string_view("\xef\xbf\xbd"); // U+FFFD
+    }
+    return out;
 }
 
 json number_of(double number) {
@@ -125,19 +133,22 @@ json content_of(const input_set& set, const report_options& options) {
              json::array({json::array({"Tensors", grouped(objects)}), json::array({"Parameters", grouped(parameters)}),
                           json::array({"Stored", human(stored)}),
                           json::array({files.size() == 1 ? "File" : "Files", human(bytes)})})},
-            {"tensors", tensors},
-            {"lint", findings},
+            {"tensors", std::move(tensors)},
+            {"lint", std::move(findings)},
             {"layout", files.size() == 1 ? json(draw_layout(first, name_of_input(options.path))) : json()},
             {"attributes", files.size() == 1 ? json(json_of(first.attributes())) : json()}};
 }
 
 /// In ASCII, and without anything that HTML would take for the end of the script.
 std::string embedded(const json& content) {
-    std::string text;
-    for (const char each : content.dump(-1, ' ', true, json::error_handler_t::replace)) {
-        text += each == '<' ? "\\u003c" : std::string(1, each);
+    const std::string text = content.dump(-1, ' ', true, json::error_handler_t::replace);
+    std::string out;
+    std::size_t begin = 0;
+    for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', begin)) {
+        out.append(text, begin, at - begin) += "\\u003c";
+        begin = at + 1;
     }
-    return text;
+    return out.append(text, begin);
 }
 
 exit_code write_report(const report_options& options) {

@@ -417,7 +417,8 @@ const std::map<std::string, ztensor::format_version>& versions() {
 
 void add_version_option(CLI::App& command, std::string& version, const std::string& by_default) {
     command
-        .add_option("--version", version, "The version of the format: 0.1, 1.1, 1.2 or 2; " + by_default + " unless given")
+        .add_option("--version", version,
+                    "The version of the format: 0.1, 1.1, 1.2 or 2; " + by_default + " unless given")
         ->type_name("VERSION")
         ->check(CLI::IsMember(versions()));
 }

@@ -106,8 +106,7 @@ exit_code split_file(split_options& options) {
         throw std::runtime_error(printable(options.folder) + ": the folder can't be made: " + failure.message());
     }
 
-    const auto version =
-        options.version.empty() ? version_like(files.front()) : versions().at(options.version);
+    const auto version = options.version.empty() ? version_like(files.front()) : versions().at(options.version);
     auto how = ztensor::write_options().version(version).shard_bytes(most_bytes);
     if (files.size() > 1) { // version 2 has names in their order unless told otherwise
         how.any_order();

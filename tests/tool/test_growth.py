@@ -62,7 +62,7 @@ def name(number):
 
 def zt_file(path, tensors=1, of_file=None, of_object=None):
     """A file of version 1.2: small tensors, and attributes of the file and of the first object."""
-    objects, blobs = {}, b""
+    objects, blobs = {}, bytearray()
     for number in range(tensors):
         blob = struct.pack("<2f", number, 1)
         offset = 64 + len(blobs)
