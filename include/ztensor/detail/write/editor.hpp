@@ -383,7 +383,7 @@ ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_extension(old_file& 
     auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), facts, options.sync());
     auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
-    ZTENSOR_TRY(file->open(std::move(target), facts.old_bytes));
+    ZTENSOR_TRY(file->open(std::move(target), facts.first_new_byte()));
     return sink;
 }
 
@@ -406,7 +406,7 @@ ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_
     // What version 2 has written once stays in the file: its manifest may lie before blobs, too.
     const uint64_t kept_bytes = old.version == format_version::v2 ? old.source().size() : old.opened.index_offset;
     if (in_place) {
-        core.file().go_on_at(old.source().size());
+        core.file().go_on_at(old.source().size() + change_mark_bytes);
     } else if (result<void> copied = core.file().copy_range(old.source(), 0, kept_bytes); !copied) {
         return std::move(copied).error();
     }
