@@ -72,9 +72,9 @@ namespace detail {
 // Which file a record is about is told by the file's content alone. While it is changed it holds the mark: 4 random
 // bytes, how many old pieces were made safe, and "ZT\xff". Where pieces are overwritten, it stands in place of the
 // file's last 8 bytes, where every footer ends; where the file is extended, in the first 8 new bytes, which are zeros
-// in the end. The mark is on the disk before anything else of the file changes, and goes when all else is on the disk. So a file
-// with the mark of a record is the one that the record is about, wherever it was copied to; and one without it is
-// complete, whatever it is, and is never written to.
+// in the end. The mark is on the disk before anything else of the file changes, and goes when all else is on the disk.
+// So a file with the mark of a record is the one that the record is about, wherever it was copied to; and one without
+// it is complete, whatever it is, and is never written to.
 
 /// What stands in a file while it is changed.
 inline constexpr size_t change_mark_bytes = 8;
@@ -149,7 +149,7 @@ struct undo_new_piece {
 /// Never removes the record by itself: whoever could not undo needs it.
 class undo_log {
 public:
-    /// On the disk when it returns, unless `sync` is none. Fails with errc::busy if there is one already.
+    /// On the disk when it returns, unless `sync` is none. Fails with errc::recovery_needed if there is one already.
     ZTENSOR_COLD static result<std::unique_ptr<undo_log>> create(const located_file& target, const undo_facts& facts,
                                                                  sync_level sync) {
         constexpr uint32_t only_for_the_owner = 0600;
@@ -176,8 +176,8 @@ public:
     }
 
     [[nodiscard]] static error unfinished() {
-        return fail(errc::busy, "a change in place was broken off, and its undo record lies beside the file: recover() "
-                                "the file first");
+        return fail(errc::recovery_needed,
+                    "a change in place was broken off, and its undo record lies beside the file: recover() it first");
     }
 
     /// Whether there is a record of that file.
