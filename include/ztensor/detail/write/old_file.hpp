@@ -137,11 +137,11 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> hold_old_file(located_file
     return old;
 }
 
-/// Whether a change in place that was broken off has left its mark at the end of the file. Errors: io_error.
+/// Whether a change in place that was broken off has left its mark at the end of a file that starts with a magic.
+/// Errors: io_error, file_changed.
 ZTENSOR_COLD inline result<bool> has_change_mark(const old_file& old) {
     byte end[change_mark_end.size()] = {};
-    const uint64_t size = old.source().size();
-    ZTENSOR_TRY(size >= sizeof end ? old.source().read_at(size - sizeof end, {end, sizeof end}) : result<void>());
+    ZTENSOR_TRY(old.source().read_at(old.source().size() - sizeof end, {end, sizeof end}));
     return as_text({end, sizeof end}) == change_mark_end;
 }
 
