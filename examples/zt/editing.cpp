@@ -59,7 +59,7 @@ exit_code remove_objects(const edit_options& options) {
         }
         for (std::size_t i = 0; i < options.words.size(); ++i) {
             if (!is_used[i]) {
-                throw usage_error("no object is called \"" + printable(options.words[i]) + '"');
+                static_cast<void>(file.find(options.words[i]).value()); // which says what may have been meant
             }
         }
     }

@@ -37,7 +37,7 @@ void require_match(const std::string& pattern, const std::vector<ztensor::reader
             }
         }
     }
-    throw usage_error("no object is called \"" + printable(pattern) + "\", as " + option + " says");
+    throw usage_error(option + (": " + files.front().find(pattern).error().sentence()));
 }
 
 } // namespace

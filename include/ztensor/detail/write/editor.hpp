@@ -216,8 +216,11 @@ private:
         return is_dense || is_in_planes(object);
     }
 
-    [[nodiscard]] static error not_found(string_view name) {
-        return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name);
+    [[nodiscard]] ZTENSOR_COLD error not_found(string_view name) const {
+        const auto name_at = [this](size_t i) {
+            return objects_[i].is_removed ? string_view() : string_view(objects_[i].name);
+        };
+        return no_object_called(name, objects_.size(), name_at);
     }
 
     result<edited_object*> find(string_view name) {
