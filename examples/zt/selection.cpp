@@ -62,7 +62,7 @@ void require_match(const std::string& pattern, const std::vector<ztensor::reader
             return;
         }
     }
-    throw usage_error("no object is called \"" + printable(pattern) + "\", as " + said_by + " says");
+    throw usage_error(said_by + (": " + files.front().find(pattern).error().sentence()));
 }
 
 renamings::renamings(const std::vector<std::string>& texts, const char* said_by) : said_by_(said_by) {

@@ -158,12 +158,12 @@ struct editor_access {
 /// that open the file find it without a footer (errc::truncated); those that have it open may see old and new bytes. An
 /// editor that fails or is dropped does that by itself.
 ///
-/// A second writer of the file, to append or to edit, is refused while this one lives, or where an undo record is left:
-/// errc::busy.
+/// A second writer of the file, to append or to edit, is refused while this one lives (errc::busy), and where an undo
+/// record is left (errc::recovery_needed).
 ///
 /// Errors: those of reader::open; not_expressible for a file of version 1.0, which can't be written, and of version 2,
-/// which only grows: append(), or copy() what is to stay; busy;
-/// invalid_argument, io_error, out_of_memory.
+/// which only grows: append(), or copy() what is to stay; busy; recovery_needed; invalid_argument, io_error,
+/// out_of_memory.
 result<editor> edit(const file_path& path, const write_options& options = {});
 
 } // namespace ZTENSOR_MODE

@@ -39,7 +39,8 @@ enum class errc : std::uint8_t {
     not_regular_file,    ///< a directory, FIFO or device
     unmappable,          ///< mapping was asked for and the system can't
     file_changed,        ///< the file became shorter or another one, or a source returned fewer bytes than it promised
-    busy,                ///< another writer has the file, or one that was broken off has left an undo record
+    busy,                ///< another writer has the file: try again later
+    recovery_needed,     ///< a change in place of the file was broken off: recover() brings back a complete state
     undo_record_refused, ///< an undo record that is not about the file as it is, is damaged, or is somebody else's
     not_durable,         ///< the new file is published, but syncing its directory failed
     out_of_memory,       ///< a checked size could not be allocated
@@ -153,6 +154,7 @@ inline constexpr errc_facts errc_table[] = {
     {errc::unmappable, "unmappable", error_kind::io},
     {errc::file_changed, "file_changed", error_kind::io},
     {errc::busy, "busy", error_kind::io},
+    {errc::recovery_needed, "recovery_needed", error_kind::io},
     {errc::undo_record_refused, "undo_record_refused", error_kind::io},
     {errc::not_durable, "not_durable", error_kind::io},
     {errc::out_of_memory, "out_of_memory", error_kind::limit},

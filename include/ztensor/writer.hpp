@@ -158,18 +158,17 @@ public:
     ///
     /// With publish_mode::in_place the file itself is extended, which takes no time and no room for what it holds. No
     /// old byte is ever changed; the old manifest stays as dead bytes. Until finish(), and after a crash, readers find
-    /// a file without a footer (errc::truncated). A small record of what the file was, `.ztensor-<16 hex digits>.undo`,
-    /// lies beside it meanwhile, and recover() brings back the last complete state. A writer that fails or is dropped
-    /// does that by itself. After a power cut this holds unless sync_level is none.
+    /// a file without a footer (errc::truncated; of 0.1 errc::manifest_empty). A small record of what the file was,
+    /// `.ztensor-<16 hex digits>.undo`, lies beside it meanwhile, and recover() brings back the last complete state. A
+    /// writer that fails or is dropped does that by itself. After a power cut this holds unless sync_level is none.
     ///
-    /// A second writer of the file, to append or to edit, is refused while this one lives: errc::busy. So is one where
-    /// an undo record is left. A writer that creates the file from nothing is not: the last to finish wins, but that
-    /// what was written in place of a file that has been replaced or removed meanwhile is lost, and finish() says so:
-    /// errc::file_changed.
+    /// A second writer of the file, to append or to edit, is refused while this one lives (errc::busy), and where an
+    /// undo record is left (errc::recovery_needed). A writer that creates the file from nothing is not: the last to
+    /// finish wins, but that what was written in place of a file that has been replaced or removed meanwhile is lost,
+    /// and finish() says so: errc::file_changed.
     ///
     /// Errors: those of reader::open; not_expressible for a file of version 1.0, which can't be written, and for a data
-    /// shard of version 2; busy;
-    /// invalid_argument, io_error, out_of_memory.
+    /// shard of version 2; busy; recovery_needed; invalid_argument, io_error, out_of_memory.
     static result<writer> append(const file_path& path, const write_options& options = {});
 
     /// The version being written; of a writer that was moved from, 1.2.

@@ -47,6 +47,7 @@ TEST_CASE("codes that the standard library knows compare equal to its own") {
     CHECK(make_error_code(errc::out_of_memory) == std::errc::not_enough_memory);
     CHECK(make_error_code(errc::cancelled) == std::errc::operation_canceled);
     CHECK(make_error_code(errc::busy) == std::errc::device_or_resource_busy);
+    CHECK(make_error_code(errc::recovery_needed) != std::errc::device_or_resource_busy);
     CHECK(make_error_code(errc::invalid_argument) == std::errc::invalid_argument);
     CHECK(make_error_code(errc::digest_mismatch) != std::errc::io_error);
     CHECK(ztensor::category().default_error_condition(100000) == std::error_condition(100000, ztensor::category()));

@@ -232,6 +232,9 @@ faulty_os::os_answer<faulty_os::native_path> faulty_os::resolve_links(const nati
 }
 
 bool faulty_os::fails(const char* name) {
+    if (before_each) {
+        before_each(name);
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::size_t call = calls.size();
     calls.emplace_back(name);

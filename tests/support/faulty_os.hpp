@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <string>
@@ -40,6 +41,8 @@ public:
     std::error_code failure = std::make_error_code(std::errc::io_error);
     std::size_t most_moved = never; ///< no read or write moves more bytes; 0 makes them stand still
     std::size_t room_bytes = never; ///< the disk is full after that many
+
+    std::function<void(const std::string& name)> before_each; ///< called before each call, where it is set
 
     bool syncs = true; ///< else nothing waits for the disk, which thousands of runs do not need
 

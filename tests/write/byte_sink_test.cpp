@@ -326,14 +326,14 @@ TEST_CASE("in place, the directory is synced for a new name only") {
     faulty_os first;
     REQUIRE(produce(directory / "f", {"abc"}, in_place, first));
     CHECK(first.calls == name_list{"resolve_links", "open_directory", "status_in", "create_in", "lock",
-                                   "status of handle", "write", "status of handle", "status_in", "sync", "status_in",
-                                   "close", "sync_directory"});
+                                   "status of handle", "truncate", "write", "status of handle", "status_in", "truncate",
+                                   "sync", "status_in", "close", "sync_directory"});
     faulty_os second;
     REQUIRE(produce(directory / "f", {"abc"}, in_place, second));
     CHECK(second.calls == name_list{"resolve_links", "open_directory", "status_in", "create_in", "open_in",
                                     "status of handle", "lock", "status of handle", "status_in", "status of handle",
-                                    "truncate", "write", "status of handle", "status_in", "sync", "status_in",
-                                    "close"});
+                                    "truncate", "truncate", "write", "status of handle", "status_in", "truncate",
+                                    "sync", "status_in", "close"});
 }
 
 namespace {

@@ -174,6 +174,58 @@ std::filesystem::path break_off_by_kill(const temp_dir& directory, disturbed_wor
 
 } // namespace
 
+TEST_CASE("a file that was left half changed asks for recover(), and one that is being written for patience") {
+    const auto codes = [](const std::filesystem::path& path) {
+        std::vector<ztensor::error> all;
+        for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
+            const write_options options = write_options().publish(mode).sync(false);
+            all.push_back(writer::append(path, options).error());
+            all.push_back(ztensor::edit(path, options).error());
+        }
+        return all;
+    };
+    for (const disturbed_work work : {works_in_place[0], works_in_place[2]}) {
+        const temp_dir directory;
+        write_old(directory / "f");
+        const auto is_refused = [&] {
+            for (const ztensor::error& why : codes(directory / "f")) {
+                CHECK(why.code() == errc::busy);
+                CHECK(why.kind() == ztensor::error_kind::io);
+            }
+        };
+        CHECK(work(directory / "f", is_refused));
+        write_old(directory / "f");
+        const std::filesystem::path record = break_off_by_kill(directory, work);
+        for (const ztensor::error& why : codes(directory / "f")) {
+            CHECK(why.code() == errc::recovery_needed);
+            CHECK(why.kind() == ztensor::error_kind::io);
+            CHECK(why.path() == (directory / "f").string());
+            CHECK(why.sentence().find("recover()") != std::string::npos);
+        }
+        CHECK(!ztensor::reader::open(directory / "f"));
+        CHECK(ztensor::recover(directory / "f").value() == ztensor::recovery::undone);
+        CHECK(writer::append(directory / "f", written_by_name).value().finish());
+    }
+}
+
+TEST_CASE("a file with the mark of a change whose undo record is gone says which file is to be put beside it") {
+    const temp_dir directory;
+    write_old(directory / "f");
+    const std::filesystem::path record = break_off_by_kill(directory, works_in_place[2]);
+    std::filesystem::rename(record, directory / "elsewhere");
+    const ztensor::error why = writer::append(directory / "f", written_by_name).error();
+    CHECK(why.code() == errc::recovery_needed);
+    CHECK(why.sentence().find(record.filename().string()) != std::string::npos);
+    CHECK(ztensor::edit(directory / "f").error().code() == errc::recovery_needed);
+    const ztensor::error seen = ztensor::reader::open(directory / "f").error();
+    CHECK(seen.code() == errc::truncated);
+    CHECK(seen.sentence().find("recover()") != std::string::npos);
+    std::filesystem::rename(directory / "elsewhere", record);
+    CHECK(ztensor::recover(directory / "f").value() == ztensor::recovery::undone);
+    write_file(directory / "f", "no tensors, and such an end: ZT\xff");
+    CHECK(writer::append(directory / "f", written_by_name).error().code() == errc::bad_magic);
+}
+
 TEST_CASE("an undo record that is damaged while its file can't be read is told of, and both are left alone") {
     const temp_dir directory;
     write_old(directory / "f");

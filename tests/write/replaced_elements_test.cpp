@@ -174,7 +174,7 @@ TEST_CASE("an undo record that comes from nowhere keeps an editor in place from 
     REQUIRE(directory.names() == std::vector<std::string>{"f"});
     editor change = edit(directory / "f", in_place).value();
     support::write_file(directory / record, "of another program");
-    CHECK(refusal(change.replace("a", {3}, new_three, summed)) == errc::busy);
+    CHECK(refusal(change.replace("a", {3}, new_three, summed)) == errc::recovery_needed);
     CHECK(read_file(directory / "f") == before);
     CHECK(read_file(directory / record) == "of another program");
 }

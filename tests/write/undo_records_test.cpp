@@ -274,7 +274,7 @@ TEST_CASE("a whole file that came in the place of a changed one is left as it is
         CHECK(refusal(ztensor::recover(at.directory / "f")) == errc::undo_record_refused);
         CHECK((read_file(at.directory / "f") == each.content));
         CHECK((read_file(at.directory / at.record_name) == each.record));
-        CHECK(refusal(ztensor::edit(at.directory / "f")) == errc::busy);
+        CHECK(refusal(ztensor::edit(at.directory / "f")) == errc::recovery_needed);
     }
     // In which nothing is to be done, and the record says nothing that the file does not.
     for (const bytes& content : {at.before, old_elsewhere}) {

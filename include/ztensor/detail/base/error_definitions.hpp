@@ -53,7 +53,7 @@ struct error_details {
     if (!d.path.empty()) {
         what = in_one_line(d.path) + ": ";
     }
-    if (!d.object.empty()) {
+    if (!d.object.empty() && d.code != errc::object_not_found) { // whose sentence is about the name
         what += sentence("object {}{}", {in_quotes(d.object), d.component.empty() ? ": " : ", "});
     }
     if (!d.component.empty()) {

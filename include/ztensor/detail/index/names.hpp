@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/memory.hpp>
@@ -13,12 +14,67 @@
 #include <ztensor/format.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
 // -- names
+
+/// Whether at most `most` bytes have to be put in, left out or exchanged to make one name of the other, and how many.
+/// Looks at a few bytes of most names, and at no more than `longest` of any.
+[[nodiscard]] ZTENSOR_COLD inline optional<size_t> edits_between(string_view a, string_view b, size_t most) noexcept {
+    constexpr size_t longest = 256;
+    constexpr size_t many = longest;
+    if (a.size() > b.size()) {
+        std::swap(a, b);
+    }
+    if (b.size() - a.size() > most || b.size() > longest) {
+        return std::nullopt;
+    }
+    size_t row[longest + 1]; // edits between the first bytes of `a` and each beginning of `b`, near the diagonal
+    for (size_t j = 0; j <= b.size(); ++j) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= a.size(); ++i) {
+        const size_t first = i > most ? i - most : 1;
+        const size_t last = (std::min)(i + most, b.size());
+        size_t diagonal = std::exchange(row[first - 1], first == 1 ? i : many);
+        size_t least = row[first - 1];
+        for (size_t j = first; j <= last; ++j) {
+            const size_t above = j < i + most ? row[j] : many;
+            const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u);
+            diagonal = row[j];
+            row[j] = (std::min)({above + 1, row[j - 1] + 1, replaced});
+            least = (std::min)(least, row[j]);
+        }
+        if (least > most) {
+            return std::nullopt;
+        }
+    }
+    return row[b.size()] <= most ? optional<size_t>(row[b.size()]) : std::nullopt;
+}
+
+/// The error for a name that is none of `count` names: it names the one that was probably meant, if that is among the
+/// first few thousand. `name_at(position)` gives them.
+template <class NameAt>
+[[nodiscard]] ZTENSOR_COLD error no_object_called(string_view name, size_t count, const NameAt& name_at) noexcept {
+    constexpr size_t most_looked_at = 4096;
+    size_t most = name.size() < 3 ? 0 : name.size() < 6 ? 1 : 2;
+    string_view meant;
+    for (size_t i = 0; i < (std::min)(count, most_looked_at) && most != 0; ++i) {
+        const string_view each = name_at(i);
+        if (const optional<size_t> edits = edits_between(name, each, most)) {
+            meant = each;
+            most = (std::max)(*edits, size_t{1}) - 1;
+        }
+    }
+    error why = meant.empty() ? fail(errc::object_not_found, "there is no object {}", {in_quotes(name)})
+                              : fail(errc::object_not_found, "there is no object {}; did you mean {}?",
+                                     {in_quotes(name), in_quotes(meant)});
+    return std::move(why).in_object(name);
+}
 
 /// What is wrong with a name that is known to be UTF-8, as a literal; nullptr if nothing is.
 [[nodiscard]] inline const char* utf8_name_problem(string_view name) noexcept {

@@ -175,7 +175,7 @@ public:
     virtual os_answer<string> access_list_in(const os_directory& directory, const native_path& name) = 0;
     /// Gives the file such a list, or with "" takes away what it inherited.
     virtual std::error_code set_access_list(os_handle file, const string& list) = 0;
-    /// Cuts the file to so many bytes, and gives back what was reserved behind them.
+    /// Makes the file so long, and gives back what was reserved behind a cut. The next write() starts where it would.
     virtual std::error_code truncate(os_handle file, uint64_t size_bytes) = 0;
     /// Reserves room on the disk for `size_bytes` bytes at `offset`, which may lie behind the file's end, and leaves
     /// that end where it is. Fails where the file system can't, or where it gains nothing.

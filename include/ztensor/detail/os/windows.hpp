@@ -528,8 +528,8 @@ public:
     std::error_code set_access_list(os_handle, const string&) override { return {}; }
 
     std::error_code truncate(os_handle file, uint64_t size_bytes) override {
-        const std::error_code failure = seek(file, size_bytes);
-        return failure ? failure : failed_if(!::SetEndOfFile(file));
+        auto end = static_cast<LONGLONG>(size_bytes); // all that a FILE_END_OF_FILE_INFO holds
+        return failed_if(!::SetFileInformationByHandle(file, ::FileEndOfFileInfo, &end, sizeof end));
     }
 
     std::error_code reserve(os_handle, uint64_t, uint64_t) override { return not_supported(); }

@@ -106,10 +106,12 @@ ZTENSOR_COLD inline result<void> add_verification(verification& answer, const re
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, string_view name) noexcept {
-    error why = file.joined == nullptr ? fail(errc::object_not_found, "there is no object {}", {in_quotes(name)})
-                                       : fail(errc::object_not_found, "there is no object {} in any of {} files",
-                                              {in_quotes(name), file.joined->files.size()});
-    return std::move(why).in_object(name).in_file(file.path);
+    if (file.joined != nullptr) {
+        const joined_files& all = *file.joined;
+        return no_object_called(name, all.objects.size(), joined_files::name_of{&all}).in_file(file.path);
+    }
+    const auto name_at = [&](size_t i) { return file.index.name_of(i); };
+    return no_object_called(name, file.index.objects.size(), name_at).in_file(file.path);
 }
 
 /// What a reader of no file looks at.

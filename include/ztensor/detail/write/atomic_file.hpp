@@ -46,14 +46,9 @@ public:
     [[nodiscard]] bool is_ours() const noexcept { return process_ == process_id(); }
     [[nodiscard]] output_file& file() noexcept { return *file_; }
 
-    /// Called before each write: an old file that is written in place loses its content here.
-    virtual result<void> begin() { return {}; }
-    /// The next bytes of the file.
-    virtual result<void> append(bytes_view bytes) { return file_->append(bytes); }
-    /// Where bytes of that position are written.
-    [[nodiscard]] virtual uint64_t place_of(uint64_t position) const noexcept { return position; }
-    /// The bytes from `offset` on that were appended and do not stand in the file yet.
-    [[nodiscard]] virtual bytes_view held_from(uint64_t) const noexcept { return {}; }
+    /// Called before each write, which ends at `end` of the file. A file that is written in place ends with zeros from
+    /// here on until it is complete: a tensor may hold a whole file, and the footer of that one is not to end ours.
+    virtual result<void> begin(uint64_t) { return {}; }
     /// Whether commit() is to be called before the last bytes are appended, which make the file complete.
     [[nodiscard]] virtual bool needs_commit() const noexcept { return false; }
     /// `last`: the bytes that are still to be appended.
@@ -95,6 +90,8 @@ public:
     [[nodiscard]] virtual bool would_destroy(const ztensor::detail::file&) const { return false; }
 
 protected:
+    static constexpr uint64_t end_zeros = 8; ///< no footer ends with so many
+
     atomic_file(located_file place, sync_level sync) noexcept
         : place_(std::move(place)), process_(process_id()), sync_(sync) {}
 
@@ -330,17 +327,17 @@ public:
         return {};
     }
 
-    ZTENSOR_COLD result<void> begin() override {
-        if (has_begun_ || is_new_name_) {
-            return {};
-        }
-        ZTENSOR_TRY(file_->truncate(0));
+    /// An old file loses its content here.
+    ZTENSOR_COLD result<void> begin(uint64_t end) override {
+        ZTENSOR_TRY(has_begun_ || is_new_name_ ? result<void>() : file_->truncate(0));
         has_begun_ = true;
-        return {};
+        end_ = end;
+        return file_->truncate(end + end_zeros);
     }
 
     ZTENSOR_COLD result<void> publish() override {
         ZTENSOR_TRY(check_still_named(*file_, place_.in, place_.name));
+        ZTENSOR_TRY(file_->truncate(end_));
         ZTENSOR_TRY(sync_content());
         if (file_->has_lock()) { // else another writer may need it
             find_record();
@@ -374,6 +371,7 @@ private:
     }
 
     file_status old_; ///< of the file that is written
+    uint64_t end_ = 0;
     bool has_begun_ = false;
 };
 
@@ -391,7 +389,8 @@ ZTENSOR_COLD inline result<std::unique_ptr<atomic_file>> find_target(const nativ
 //
 // A file that is written behind its old end, in place. An undo record leads back until all is written.
 
-/// The mark of undo_log.hpp stands in place of the first new bytes, which are held back until the end.
+/// The mark of undo_log.hpp stands behind the old end, in 8 bytes that nothing else is written to: whatever else is on
+/// the disk, a file that opens does not have it in a tensor.
 class extended_file final : public atomic_file {
 public:
     /// `old` is the file at `place`, which is locked.
@@ -399,40 +398,27 @@ public:
         : atomic_file(std::move(place), sync), old_(std::move(old)), facts_(facts) {}
     ~extended_file() override { static_cast<void>(abandon()); }
 
-    /// Errors: busy (there is an undo record), io_error.
+    /// Errors: recovery_needed (there is an undo record), io_error.
     ZTENSOR_COLD result<void> open() override {
         ZTENSOR_TRY_ASSIGN(log_, undo_log::create(place_, facts_, sync_));
         file_.emplace(std::move(old_));
         written_ = log_->name(); // for abandon(), which must not take memory
         ZTENSOR_TRY(log_->mark(*file_));
-        return file_->seek(first_new_byte());
+        return file_->seek(facts_.first_new_byte());
     }
 
-    /// Holds back those of the first new bytes in whose place the mark stands.
-    ZTENSOR_COLD result<void> append(bytes_view bytes) override {
-        const size_t count = (std::min)(bytes.size(), held_.size() - held_count_);
-        std::copy_n(bytes.begin(), count, held_.data() + held_count_);
-        held_count_ += count;
-        return file_->append(bytes.subspan(count));
-    }
-    [[nodiscard]] uint64_t place_of(uint64_t position) const noexcept override {
-        return (std::max)(position, first_new_byte());
-    }
-    [[nodiscard]] bytes_view held_from(uint64_t offset) const noexcept override {
-        const bytes_view held(held_.data(), held_count_);
-        const bool is_any = offset >= facts_.old_bytes && offset - facts_.old_bytes < held.size();
-        return is_any ? held.subspan(static_cast<size_t>(offset - facts_.old_bytes)) : bytes_view();
+    ZTENSOR_COLD result<void> begin(uint64_t end) override {
+        return is_committed_ ? result<void>() : file_->truncate(end + end_zeros);
     }
 
     [[nodiscard]] bool needs_commit() const noexcept override { return true; }
     /// All but the last bytes reach the disk, and then the record says what the new state is.
     ZTENSOR_COLD result<void> commit(uint64_t new_bytes, bytes_view last) override {
         ZTENSOR_TRY(check_still_named(*file_, place_.in, place_.name));
+        ZTENSOR_TRY(file_->truncate(new_bytes));
         ZTENSOR_TRY(sync_content());
-        change_mark unmarked = held_; // and where fewer are held, the first of the last bytes
-        std::copy_n(last.begin(), (std::min)(last.size(), unmarked.size() - held_count_),
-                    unmarked.data() + held_count_);
-        return log_->commit(new_bytes, last, unmarked);
+        is_committed_ = true;
+        return log_->commit(new_bytes, last);
     }
 
     /// The new end is on the disk. Once the record is gone, nothing leads back.
@@ -445,8 +431,6 @@ public:
     }
 
 private:
-    [[nodiscard]] uint64_t first_new_byte() const noexcept { return facts_.old_bytes + change_mark_bytes; }
-
     /// Once the file is closed, the record must stay: the file may hold anything.
     [[nodiscard]] ZTENSOR_COLD bool undo() noexcept override {
         const auto cut = [&]() -> result<void> {
@@ -462,8 +446,7 @@ private:
     output_file old_; ///< until there is a record
     const undo_facts facts_;
     std::unique_ptr<undo_log> log_;
-    change_mark held_ = {};
-    size_t held_count_ = 0;
+    bool is_committed_ = false;
 };
 
 } // namespace detail

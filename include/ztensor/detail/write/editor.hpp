@@ -216,8 +216,11 @@ private:
         return is_dense || is_in_planes(object);
     }
 
-    [[nodiscard]] static error not_found(string_view name) {
-        return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name);
+    [[nodiscard]] ZTENSOR_COLD error not_found(string_view name) const {
+        const auto name_at = [this](size_t i) {
+            return objects_[i].is_removed ? string_view() : string_view(objects_[i].name);
+        };
+        return no_object_called(name, objects_.size(), name_at);
     }
 
     result<edited_object*> find(string_view name) {
@@ -383,7 +386,7 @@ ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_extension(old_file& 
     auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), facts, options.sync());
     auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
-    ZTENSOR_TRY(file->open(std::move(target), facts.old_bytes));
+    ZTENSOR_TRY(file->open(std::move(target), facts.first_new_byte()));
     return sink;
 }
 
@@ -406,7 +409,7 @@ ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_
     // What version 2 has written once stays in the file: its manifest may lie before blobs, too.
     const uint64_t kept_bytes = old.version == format_version::v2 ? old.source().size() : old.opened.index_offset;
     if (in_place) {
-        core.file().go_on_at(old.source().size());
+        core.file().go_on_at(old.source().size() + change_mark_bytes);
     } else if (result<void> copied = core.file().copy_range(old.source(), 0, kept_bytes); !copied) {
         return std::move(copied).error();
     }

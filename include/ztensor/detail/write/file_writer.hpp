@@ -124,8 +124,8 @@ public:
     /// What another thread has not written yet is dropped.
     ~file_writer() override { has_failed_ = true; }
 
-    /// Called once, before anything else. `target` may have been made otherwise than options say, and then has
-    /// `old_bytes` that stay. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
+    /// Called once, before anything else. `target` may have been made otherwise than options say, and then its first
+    /// `old_bytes` are not written. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
     /// or device, errc::invalid_argument if it names no file, errc::busy if another writer writes in place,
     /// errc::out_of_memory, or errc::io_error.
     ZTENSOR_COLD result<void> open(std::unique_ptr<atomic_file> target = nullptr, uint64_t old_bytes = 0) {
@@ -347,7 +347,7 @@ private:
             return uint64_t{0};
         }
         ZTENSOR_TRY(settle());
-        if (is_direct_ || !copies_ || has_read_back_ || position_ != target_->place_of(position_)) {
+        if (is_direct_ || !copies_ || has_read_back_) {
             return uint64_t{0};
         }
         const uint64_t wanted =
@@ -405,7 +405,7 @@ private:
         if (is_direct_ && bytes.size() % direct_alignment != 0) {
             stop_direct(); // for the end of the file
         }
-        result<void> written = target_->append(bytes);
+        result<void> written = target_->file().append(bytes);
         if (!written && is_direct_ && written.error().os_error() == std::errc::invalid_argument) {
             stop_direct(); // some file systems say only now that they can't, and may have taken some bytes before
             written = target_->file().seek(written_);
@@ -417,9 +417,9 @@ private:
     }
 
     result<void> get_ready(uint64_t size_bytes) {
-        ZTENSOR_TRY(target_->is_ours() ? target_->begin() : result<void>(sink_closed()));
+        ZTENSOR_TRY(target_->is_ours() ? target_->begin(written_ + size_bytes) : result<void>(sink_closed()));
         if (std::exchange(has_read_back_, false)) { // which moves the place of the next write on some systems
-            ZTENSOR_TRY(target_->file().seek(target_->place_of(written_)));
+            ZTENSOR_TRY(target_->file().seek(written_));
         }
         reserve(size_bytes);
         return {};
@@ -452,13 +452,6 @@ private:
 
     /// Whether those bytes were written at `offset`; false where that can't be told.
     [[nodiscard]] ZTENSOR_COLD bool is_written(uint64_t offset, bytes_view bytes) {
-        const bytes_view held = target_->held_from(offset);
-        const size_t count = (std::min)(held.size(), bytes.size());
-        if (!std::equal(held.begin(), held.begin() + count, bytes.begin())) {
-            return false;
-        }
-        offset += count;
-        bytes = bytes.subspan(count);
         const bool was_direct = is_direct_ && target_->file().set_direct(false);
         byte_buffer piece;
         bool is_same = piece.allocate((std::min)(bytes.size(), size_t{64} << 10));

@@ -137,8 +137,16 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> hold_old_file(located_file
     return old;
 }
 
-/// Errors: as hold_old_file() and reader::open(); not_expressible for a version that can't be written; busy also where
-/// an undo record lies beside it.
+/// Whether a change in place that was broken off has left its mark at the end of a file that starts with a magic.
+/// Errors: io_error, file_changed.
+ZTENSOR_COLD inline result<bool> has_change_mark(const old_file& old) {
+    byte end[change_mark_end.size()] = {};
+    ZTENSOR_TRY(old.source().read_at(old.source().size() - sizeof end, {end, sizeof end}));
+    return as_text({end, sizeof end}) == change_mark_end;
+}
+
+/// Errors: as hold_old_file() and reader::open(); not_expressible for a version that can't be written; recovery_needed
+/// where an undo record lies beside it, or should.
 ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native_path& path,
                                                                     const write_options& options, os_calls& os) {
     const bool in_place = options.publish() == publish_mode::in_place;
@@ -151,7 +159,17 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native
     }
     old_file& old = **held;
     ZTENSOR_TRY(undo_log::check_none(old.place));
-    ZTENSOR_TRY(open_container(old.opened));
+    result<void> opened = open_container(old.opened);
+    if (!opened && opened.error().code() == errc::truncated) {
+        ZTENSOR_TRY_ASSIGN(const bool is_marked, has_change_mark(old));
+        if (is_marked) {
+            opened = fail(errc::recovery_needed,
+                          "a change in place was broken off, and its undo record, {}, is not beside the file: put it "
+                          "there, and recover() it",
+                          {path_text(undo_name(old.place.name))});
+        }
+    }
+    ZTENSOR_TRY(std::move(opened));
     ZTENSOR_TRY_ASSIGN(const format_version version, version_to_go_on_with(old.index().version));
     old.version = version;
     if (old.index().is_data_shard) {

@@ -75,10 +75,10 @@ namespace detail {
 //
 // Which file a record is about is told by the file's content alone. While it is changed it holds the mark: 4 random
 // bytes, how many old pieces were made safe, and "ZT\xff". Where pieces are overwritten, it stands in place of the
-// file's last 8 bytes, where every footer ends; where the file is extended, in place of the first 8 new bytes.
-// The mark is on the disk before anything else of the file changes, and goes when all else is on the disk. So a file
-// with the mark of a record is the one that the record is about, wherever it was copied to; and one without it is
-// complete, whatever it is, and is never written to.
+// file's last 8 bytes, where every footer ends; where the file is extended, in the first 8 new bytes, which are zeros
+// in the end. The mark is on the disk before anything else of the file changes, and goes when all else is on the disk.
+// So a file with the mark of a record is the one that the record is about, wherever it was copied to; and one without
+// it is complete, whatever it is, and is never written to.
 
 /// What stands in a file while it is changed.
 inline constexpr size_t change_mark_bytes = 8;
@@ -121,6 +121,8 @@ result<bool> for_all_pieces(const Source& source, uint64_t offset, uint64_t leng
     static_assert(change_mark_count_at + 1 + change_mark_end.size() == change_mark_bytes, "it holds nothing else");
     change_mark mark = {};
     store_little(unique_number(), mark.data(), change_mark_count_at);
+    // Of a mark that is written by halves, no first bytes make a small size of a manifest of what stood there.
+    std::replace(mark.begin(), mark.begin() + change_mark_count_at, byte{0}, byte{1});
     const bytes_view end = as_bytes(change_mark_end);
     std::copy(end.begin(), end.end(), mark.data() + change_mark_count_at + 1);
     return mark;
@@ -137,6 +139,8 @@ struct undo_facts {
 
     /// Whether the file becomes longer, and keeps its bytes.
     [[nodiscard]] bool extends() const noexcept { return mark_offset == old_bytes; }
+    /// Then it goes on there, behind the mark.
+    [[nodiscard]] uint64_t first_new_byte() const noexcept { return old_bytes + change_mark_bytes; }
 };
 
 /// A piece that was overwritten, as it is now.
@@ -149,7 +153,7 @@ struct undo_new_piece {
 /// Never removes the record by itself: whoever could not undo needs it.
 class undo_log {
 public:
-    /// On the disk when it returns, unless `sync` is none. Fails with errc::busy if there is one already.
+    /// On the disk when it returns, unless `sync` is none. Fails with errc::recovery_needed if there is one already.
     ZTENSOR_COLD static result<std::unique_ptr<undo_log>> create(const located_file& target, const undo_facts& facts,
                                                                  sync_level sync) {
         constexpr uint32_t only_for_the_owner = 0600;
@@ -176,8 +180,8 @@ public:
     }
 
     [[nodiscard]] static error unfinished() {
-        return fail(errc::busy, "a change in place was broken off, and its undo record lies beside the file: recover() "
-                                "the file first");
+        return fail(errc::recovery_needed,
+                    "a change in place was broken off, and its undo record lies beside the file: recover() it first");
     }
 
     /// Whether there is a record of that file.
@@ -221,14 +225,9 @@ public:
         return put_mark(target, facts_.unmarked, sync_ != sync_level::none);
     }
 
-    /// Ends it: all of the new state is on the disk, but for the mark and its `last` bytes. Whoever finds the record
-    /// completes the new state, in which `unmarked` belongs in place of the mark.
-    ZTENSOR_COLD result<void> commit(uint64_t new_bytes, bytes_view last, const change_mark& unmarked) {
-        facts_.unmarked = unmarked;
-        return commit(new_bytes, last, span<const undo_new_piece>());
-    }
-    /// The same where pieces were overwritten.
-    ZTENSOR_COLD result<void> commit(uint64_t new_bytes, bytes_view last, span<const undo_new_piece> pieces) {
+    /// Ends it: all of the new state is on the disk, but for the mark and its `last` bytes. recover() completes the new
+    /// state by the record from here on. `pieces` are those that were overwritten.
+    ZTENSOR_COLD result<void> commit(uint64_t new_bytes, bytes_view last, span<const undo_new_piece> pieces = {}) {
         const size_t length = undo_state_head_bytes + last.size() + pieces.size() * undo_new_piece_bytes;
         vector<byte> piece(undo_piece_head_bytes + length + 4);
         byte* next = piece.data();
