@@ -119,6 +119,7 @@ exit_code convert_file(convert_options& options) {
         throw content_error("not all of " + printable(options.in) + " can be read, and --strict was given");
     }
     options.selected.check(files);
+    tell_changed_bools(files, [&](const ztensor::object_view& object) { return options.selected.takes(object); });
     if (!is_zt && files.size() != 1) {
         throw usage_error("several files become one .zt file; convert that into another format then");
     }

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,11 @@ void require_other_file(const std::string& out, const std::string& path, const s
 /// Tells on the standard error what the files hold that is not among their objects: a line each and a count, and which
 /// files of other formats have no objects at all. True if there is anything to tell.
 bool tell_skipped(const std::vector<ztensor::reader>& files);
+
+/// Tells on the standard error which selected bools of other formats are stored as bytes other than 0 and 1, of which
+/// copies have 1. `takes` says what is selected.
+void tell_changed_bools(const std::vector<ztensor::reader>& files,
+                        const std::function<bool(const ztensor::object_view&)>& takes);
 
 /// What a file is, such as "zTensor 1.2" or "gguf".
 std::string kind_of(const ztensor::reader& file);
