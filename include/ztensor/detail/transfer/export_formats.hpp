@@ -387,9 +387,29 @@ inline result<void> count_packed_bytes(exported_tensor& tensor) {
     return {};
 }
 
+/// PyTorch counts pairs of float4 as one element, and safetensors each of them. Errors: shape_overflow.
+inline result<void> split_pairs(exported_tensor& tensor) {
+    const size_t rank = tensor.shape.rank();
+    if (tensor.type != "f4_e2m1fn_x2" || rank == 0) {
+        return {};
+    }
+    const optional<uint64_t> last = checked_multiply(tensor.shape[rank - 1], 2);
+    if (!last) {
+        return fail(errc::shape_overflow, "the tensor has more elements than 64 bits count").in_object(tensor.name);
+    }
+    ztensor::shape each;
+    for (size_t i = 0; i < rank; ++i) {
+        each.push_back(i + 1 == rank ? *last : tensor.shape[i]);
+    }
+    tensor.shape = std::move(each);
+    tensor.type = "f4";
+    return {};
+}
+
 /// Sorts the tensors as they will stand in the file. Errors: not_expressible.
 inline result<void> order_for_safetensors(vector<exported_tensor>& tensors) {
     for (exported_tensor& each : tensors) {
+        ZTENSOR_TRY(split_pairs(each));
         ZTENSOR_TRY_ASSIGN(each.word, exported_type_of(each, &exported_type::safetensors, "safetensors"));
         ZTENSOR_TRY(count_packed_bytes(each));
         if (each.name == "__metadata__") {
