@@ -180,6 +180,7 @@ inline constexpr uint64_t max_shard_index_bytes = uint64_t{128} << 20;
 struct shard_index {
     vector<string> files; ///< sorted, each once
     vector<shard_entry> entries;
+    bool names_groups = false; ///< as Keras writes it: of groups of objects, each in one file or several
 };
 
 /// A path of a file beside the index, or in a folder there.
@@ -207,6 +208,10 @@ public:
             each.file = places[each.file];
         }
         found.entries = std::move(entries_);
+        found.names_groups = names_groups_;
+        if (names_groups_) {
+            return found;
+        }
         if (const optional<string_view> twin = find_same_name(found.entries)) {
             return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
         }
@@ -217,7 +222,7 @@ public:
         if (depth_ == 1 && is_map_) {
             is_in_map_ = true;
         }
-        return (is_in_map_ && depth_ == 2) ? refuse_kind("an object") : ++depth_ != 0;
+        return (is_in_map_ && depth_ >= 2) ? refuse_kind("an object") : ++depth_ != 0;
     }
     [[nodiscard]] bool end_object() override {
         is_in_map_ = false; // in which no other object may stand
@@ -236,7 +241,9 @@ public:
         return true;
     }
     [[nodiscard]] bool begin_array() override {
-        return depth_ == 0 || is_within_map() ? refuse_kind("an array") : ++depth_ != 0;
+        const bool is_list_of_files = is_in_map_ && depth_ == 2;
+        names_groups_ = names_groups_ || is_list_of_files;
+        return depth_ == 0 || (is_within_map() && !is_list_of_files) ? refuse_kind("an array") : ++depth_ != 0;
     }
     [[nodiscard]] bool end_array() override {
         --depth_;
@@ -254,6 +261,7 @@ public:
         if (entries_.size() >= max_objects_) {
             return refuse(fail(errc::limit_exceeded, "the index names more than {} objects", {max_objects_}));
         }
+        names_groups_ = names_groups_ || (starts_with(name_, "/") && ends_with_ignoring_case(value, ".h5"));
         const size_t met = files_.size();
         entries_.push_back({name_, files_.emplace(value, met).first->second});
         return true;
@@ -279,6 +287,7 @@ private:
     bool is_map_ = false;    ///< the value that comes next is the map
     bool is_in_map_ = false; ///< within it
     bool has_map_ = false;
+    bool names_groups_ = false;
 };
 
 /// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
@@ -320,6 +329,9 @@ ZTENSOR_COLD inline result<reader> open_member(result<std::shared_ptr<const byte
 
 /// What the index says, against what is there. All shards are open.
 ZTENSOR_COLD inline void check_index(const shard_index& index, const joined_files& set, problem_list& problems) {
+    if (index.names_groups) {
+        return;
+    }
     vector<bool> is_named(set.objects.size());
     for (const shard_entry& each : index.entries) {
         const uint32_t found = set.find(each.name);
