@@ -141,6 +141,7 @@ exit_code convert_file(convert_options& options) {
     }
     options.selected.check(files);
     require_numbers(files, options);
+    tell_changed_bools(files, [&](const ztensor::object_view& object) { return options.selected.takes(object); });
     if (!is_zt && files.size() != 1) {
         throw usage_error("several files become one .zt file; convert that into another format then");
     }

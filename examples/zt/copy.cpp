@@ -25,6 +25,7 @@ exit_code copy_file(copy_choice& options, const ztensor::format_version* version
     const std::vector<ztensor::reader>& files = set.files;
     tell_skipped(set);
     options.selected.check(files);
+    tell_changed_bools(files, [&](const ztensor::object_view& object) { return options.selected.takes(object); });
     ztensor::write_options how;
     how.version(version != nullptr ? *version : version_like(files.front()));
     if (files.size() > 1) { // version 2 has names in their order unless told otherwise
@@ -46,6 +47,7 @@ exit_code merge_files(copy_choice& options) {
         files.insert(files.end(), opened.files.begin(), opened.files.end());
     }
     options.selected.check(files);
+    tell_changed_bools(files, [&](const ztensor::object_view& object) { return options.selected.takes(object); });
     auto to = ztensor::writer::create(options.out).value();
     for (const ztensor::reader& from : files) {
         add_objects(from, to, options.selected);

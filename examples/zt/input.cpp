@@ -18,9 +18,11 @@
 #include <cctype>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <random>
@@ -256,6 +258,44 @@ bool tell_skipped(const input_set& set) {
         tells = tells || has_items || is_empty;
     }
     return tells;
+}
+
+namespace {
+
+std::uint64_t count_changed_bools(const ztensor::component_view& part) {
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+    std::vector<std::byte> piece(static_cast<std::size_t>(std::min(part.stored_bytes(), most_bytes)));
+    std::uint64_t count = 0;
+    for (std::uint64_t at = 0; at < part.stored_bytes();) {
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(part.stored_bytes() - at, piece.size()));
+        const ztensor::span<std::byte> bytes(piece.data(), size);
+        part.read_stored_into(bytes, at).value();
+        count += static_cast<std::uint64_t>(
+            std::count_if(bytes.begin(), bytes.end(), [](std::byte each) { return each > std::byte{1}; }));
+        at += size;
+    }
+    return count;
+}
+
+} // namespace
+
+void tell_changed_bools(const std::vector<ztensor::reader>& files,
+                        const std::function<bool(const ztensor::object_view&)>& takes) {
+    for (const ztensor::reader& file : files) {
+        for (const ztensor::object_view object : file) {
+            if (file.container() == ztensor::container_kind::zt || !takes(object)) {
+                continue;
+            }
+            for (const ztensor::component_view part : object) {
+                const std::uint64_t count =
+                    part.dtype() == ztensor::dtype::boolean ? count_changed_bools(part) : std::uint64_t{0};
+                if (count != 0) {
+                    std::cerr << "zt: " << path_of(file) << ": " << grouped(count) << " bools of \""
+                              << printable(object.name()) << "\" are bytes other than 0 and 1: they become 1\n";
+                }
+            }
+        }
+    }
 }
 
 const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std::string_view name) {

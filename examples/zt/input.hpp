@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,6 +69,11 @@ bool tell_skipped(const input_set& set);
 
 /// What is left out of the set itself: files of a folder, and objects of its files.
 ztensor::span<const ztensor::skipped_item> left_out_of(const input_set& set);
+
+/// Tells on the standard error which selected bools of other formats are stored as bytes other than 0 and 1, of which
+/// copies have 1. `takes` says what is selected.
+void tell_changed_bools(const std::vector<ztensor::reader>& files,
+                        const std::function<bool(const ztensor::object_view&)>& takes);
 
 /// What a file is, such as "zTensor 1.2" or "gguf".
 std::string kind_of(const ztensor::reader& file);

@@ -97,6 +97,7 @@ exit_code split_file(split_options& options) {
     const std::vector<ztensor::reader>& files = set.files;
     tell_skipped(set);
     options.selected.check(files);
+    tell_changed_bools(files, [&](const ztensor::object_view& object) { return options.selected.takes(object); });
     const std::filesystem::path folder = options.folder;
     const std::string stem = stem_of(options.in);
     const std::uint64_t total = check_objects(files, options.selected);

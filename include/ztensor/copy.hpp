@@ -79,6 +79,8 @@ private:
 /// What has a digest is compared with it before it is copied, in whatever way, unless `from` was opened with
 /// read_options::verify_digests(false); then what is copied as it is stored keeps its bytes and its digest, even if
 /// they do not match. Nothing else of such bytes is looked at: bools among them may hold other bytes than 0 and 1.
+/// Bools of other formats are looked at: every byte but 0 becomes 1, as NumPy and PyTorch read them, in copies, exports
+/// and component_stored().
 ///
 /// In version 2 the names of what `to` has come before those that are copied, unless write_options::any_order().
 /// Between version 2 and the versions before it digests are computed again, since there they are of the decoded bytes:

@@ -51,7 +51,8 @@ struct hdf5_importer {
 /// as "layers/dense/vars/0"; a dataset that several links lead to is there under each name, with the same bytes.
 /// Attributes of datasets are those of objects; attributes of the root group are those of the file, and those of other
 /// groups too, under keys such as "model_weights/layer_names". Everything else is in reader::skipped(): text, records,
-/// references, lists of varying length, links that lead out of the file or nowhere.
+/// references, lists of varying length, links that lead out of the file or nowhere, and what this libhdf5 can't open,
+/// such as types of a newer one, and chunks compressed by a filter that it does not have, by its number and name.
 ///
 /// Integers and floats of either byte order, h5py's bools (bool) and complex numbers; bfloat16 and the 8-bit floats as
 /// types of their own, or as Keras writes them: opaque, with an attribute "dtype" that names them, or (bfloat16) in a
@@ -68,7 +69,7 @@ struct hdf5_importer {
 /// Errors: those of reader::open() for the file; foreign_file (neither of both), header_malformed (what libhdf5
 /// refuses, in its own words), zip_malformed, limit_exceeded (max_objects counts links), manifest_too_large,
 /// shape_overflow, truncated, not_built_in (a deflated archive without zlib). Reading the elements fails with
-/// header_malformed where libhdf5 can't read them, such as for want of a filter, and with limit_exceeded.
+/// header_malformed where libhdf5 can't read them, and with limit_exceeded.
 inline result<reader> open_hdf5(const file_path& path, const read_options& options = {}) {
     return detail::guard_memory([&]() -> result<reader> {
         ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));

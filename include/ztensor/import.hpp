@@ -52,7 +52,9 @@ result<reader> open_files(span<const file_path> paths, const read_options& optio
 /// else it says why not; read() always works. Component offsets behind the end of the file are those of elements that
 /// are made when they are read (inflated, transposed, gathered) or that lie in another file. read_options::strict()
 /// asks nothing of other formats: their importers are strict by themselves.
-/// A pickle of PyTorch is read, never run; an ONNX model's data may lie in other files, below its own folder, and a
+/// A pickle of PyTorch is read, never run: what it makes in ways that are not known is in reader::skipped(), and the
+/// tensors in that are read. A pickle alone (.pkl, .pdparams) is read for NumPy's arrays in it.
+/// An ONNX model's data may lie in other files, below its own folder, and a
 /// constant of a graph in a node has its own name, with the path of the node in front where that is taken. The first
 /// of several files of a GGUF model, NAME-00001-of-00003.gguf, opens all of them; a part that is missing, or is not the
 /// one that its name says, is refused by its number. What symbolic links may lead to in place of one of these files,

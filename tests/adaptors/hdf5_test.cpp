@@ -30,6 +30,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using support::refusal;
@@ -373,6 +374,56 @@ TEST_CASE("elements that need a filter which is not there are an error when they
     const auto failed = again.read<std::int32_t>("w");
     REQUIRE(refusal(failed) == errc::header_malformed);
     CHECK(std::string(failed.error().what()).find("filter") != std::string::npos);
+}
+
+TEST_CASE("a dataset whose filter is not there is listed by its number and name, and the others are read") {
+    const support::temp_dir directory;
+    const auto keep = [](unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void**) {
+        return bytes;
+    };
+    const std::pair<H5Z_filter_t, const char*> filters[] = {{300, "of this test"}, {32001, "Blosc"}, {32015, "zstd"}};
+    for (const auto& [number, called] : filters) {
+        const H5Z_class2_t filter = {H5Z_CLASS_T_VERS, number, 1, 1, "of this test", nullptr, nullptr, keep};
+        written(directory / "filter.h5", [&, id = number](hid_t to) {
+            H5Zregister(&filter);
+            const hid_t properties = in_chunks({4});
+            H5Pset_filter(properties, id, H5Z_FLAG_MANDATORY, 0, nullptr);
+            add_integers(to, "packed", {8}, properties);
+            add_integers(to, "w", {8}, in_chunks({4}));
+        });
+        {
+            const ztensor::hdf5_lock alone;
+            H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+            H5Zunregister(number);
+        }
+        const reader file = open_hdf5(directory / "filter.h5").value();
+        CHECK(file.size() == 1);
+        CHECK(file.read<std::int32_t>("w").value().back() == 7);
+        REQUIRE(file.skipped().size() == 1);
+        CHECK(file.skipped()[0].name == "packed");
+        const std::string expected = "filter " + std::to_string(number) + ", \"" + called + "\"";
+        CAPTURE(file.skipped()[0].why);
+        CHECK(file.skipped()[0].why.find(expected) != std::string::npos);
+    }
+}
+
+TEST_CASE("an object of an HDF5 file that libhdf5 can't open is listed in its words, and the others are read") {
+    const support::temp_dir directory;
+    written(directory / "types.h5", [&](hid_t to) {
+        add_integers(to, "newer", {8}, in_chunks({4}));
+        add_integers(to, "w", {8}, in_chunks({4}));
+    });
+    std::string content = support::read_file(directory / "types.h5");
+    // The message that holds the type of the first dataset: its version and class are one byte, 0x10 for an integer.
+    const std::string type("\x10\x08\0\0\x04\0\0\0", 8);
+    const std::size_t at = content.find(type);
+    REQUIRE(at != std::string::npos);
+    content[at] = '\x5b'; // as HDF5 2.0 writes complex numbers
+    support::write_file(directory / "newer.h5", content);
+    const reader file = open_hdf5(directory / "newer.h5").value();
+    CHECK(file.size() == 1);
+    REQUIRE(file.skipped().size() == 1);
+    CHECK(file.skipped()[0].why.find("libhdf5 can't") != std::string::npos);
 }
 
 TEST_CASE("a program's own handler of libhdf5's errors is put back and not called") {

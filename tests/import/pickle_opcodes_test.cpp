@@ -306,7 +306,7 @@ TEST_CASE("what a pickle may call makes its value, or refuses arguments that it 
         {called(quantized, {storage_id(), number(0), one_two, one_two, affine, "\x89", ")", "N"}), "pickle_malformed"},
         {tensor(9, {}, {"}(" + text("conj") + "\x88" + text("neg") + "\x88u"}), "ok, a tensor"},
         {tensor(9, {}, {"}" + text("neg") + "\x88s"}), "ok, a tensor"},
-        {tensor(9, {}, {"}" + text("other") + "\x88s"}), "pickle_refused"},
+        {tensor(9, {}, {"}" + text("other") + "\x88s"}), "ok, an object"}, // of a newer version
         {called(global("torch._utils", "_rebuild_meta_tensor_no_storage"), {"N"}), "ok, a tensor"},
         {tensor_of(storage_id(3, text("meta"))), "ok, a tensor"},
         {called(sparse, {coo, tuple({tensor(), tensor(), one_two})}), "ok, a tensor"},

@@ -238,6 +238,13 @@ struct digest_memory {
 };
 static_assert(sizeof(digest_memory) == 704, "Microsoft's compiler warns of padding that an alignas makes (C4324)");
 
+/// Every byte but 0 becomes 1, where any such byte is true.
+inline void make_bools(span<byte> bools) noexcept {
+    for (byte& each : bools) {
+        each = byte{each != byte{0}};
+    }
+}
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -279,6 +279,7 @@ struct stored_component {
     bool has_digest = false;
     bool is_raw = false;
     bool is_big_endian = false;
+    bool makes_bools = false; ///< each byte but 0 becomes 1: a bool of another format, where any such byte is true
 
     /// Whether the bytes match their digest. Null: there is none, or the reader is to check none. Errors:
     /// digest_mismatch, and what the source says.

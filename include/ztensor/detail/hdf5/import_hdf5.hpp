@@ -221,7 +221,7 @@ private:
         }
         const hdf5_id object = open_hdf5_object(content_->id(), link.address);
         if (!object) {
-            return content_->failure("open an object").in_object(link.path);
+            return skip_failed(content_->failure("open an object"), link.path, "");
         }
         return visit_object(object.get(), link.address, link.path);
     }
@@ -267,10 +267,20 @@ private:
 
     // -- groups and datasets
 
+    struct entry {
+        string refused; ///< why it is no object; "" if it is one
+        hdf5_elements elements;
+        vector<uint64_t> dimensions; ///< without those within an element
+        vector<uint64_t> shape;
+        uint64_t offset = 0; ///< in the assembled source
+        uint64_t bytes = 0;
+        attributes of_object;
+    };
+
     result<void> group(hid_t group, const string& path) {
         vector<string> names;
         if (!list_hdf5_attributes(group, names)) {
-            return located(content_->failure("list the attributes of a group"), path);
+            return skip_failed(content_->failure("list the attributes of a group"), "", "attributes of /" + path);
         }
         for (const string& name : names) {
             const string key = path.empty() ? name : path + '/' + name;
@@ -291,34 +301,43 @@ private:
 
     result<size_t> dataset(hid_t dataset, const string& path) {
         entry made;
-        attributes of_object;
-        ZTENSOR_TRY(read_attributes(dataset, path, of_object));
-        const hdf5_id type(::H5Dget_type(dataset), &H5Tclose);
-        const hdf5_id properties(::H5Dget_create_plist(dataset), &H5Pclose);
-        if (!type || !properties) {
-            return located(content_->failure("read what a dataset is"), path);
+        result<void> described = describe(dataset, path, made);
+        if (!described && described.error().code() != errc::header_malformed) {
+            return located(std::move(described).error(), path);
         }
-        made.refused = hdf5_classifier(made.elements, dtype_word_).classify(type.get());
-        if (made.refused == nullptr && ::H5Pget_layout(properties.get()) == H5D_VIRTUAL) {
-            made.refused = "it is virtual: its elements lie in other files, which are not followed";
+        if (!described) { // by libhdf5, perhaps for being older than the file
+            made.refused = described.error().sentence();
         }
-        result<void> found = made.refused == nullptr ? find_shape(dataset, made) : result<void>();
-        if (found && made.refused == nullptr) {
-            found = place(dataset, properties.get(), path, made);
-        }
-        if (!found) {
-            return located(std::move(found).error(), path);
-        }
-        made.of_object = std::move(of_object);
         entries_.push_back(std::move(made));
         ZTENSOR_TRY(again(entries_.size() - 1, path));
         return entries_.size() - 1;
     }
 
+    /// What the dataset is and where its elements are, or why it is no object. Errors: header_malformed where libhdf5
+    /// can't say; shape_overflow, truncated; what the source says.
+    result<void> describe(hid_t dataset, const string& path, entry& made) {
+        ZTENSOR_TRY(read_attributes(dataset, path, made.of_object));
+        const hdf5_id type(::H5Dget_type(dataset), &H5Tclose);
+        const hdf5_id properties(::H5Dget_create_plist(dataset), &H5Pclose);
+        if (!type || !properties) {
+            return content_->failure("read what a dataset is");
+        }
+        if (const char* const refused = hdf5_classifier(made.elements, dtype_word_).classify(type.get())) {
+            made.refused = refused;
+            return {};
+        }
+        if (::H5Pget_layout(properties.get()) == H5D_VIRTUAL) {
+            made.refused = "it is virtual: its elements lie in other files, which are not followed";
+            return {};
+        }
+        ZTENSOR_TRY(find_shape(dataset, made));
+        return made.refused.empty() ? place(dataset, properties.get(), path, made) : result<void>();
+    }
+
     result<void> again(size_t number, const string& path) {
         const entry& known = entries_[number];
-        if (known.refused != nullptr || !is_name(path)) {
-            skip(path, known.refused != nullptr ? known.refused : not_a_name);
+        if (!known.refused.empty() || !is_name(path)) {
+            skip(path, known.refused.empty() ? not_a_name : known.refused);
             return {};
         }
         foreign_component data;
@@ -331,17 +350,16 @@ private:
         return check_index_size(index_, file_.options, "file");
     }
 
-    void skip(const string& path, const char* why) { index_.skip(path.empty() ? "/" : path, "", why); }
+    void skip(const string& path, string why) { index_.skip(path.empty() ? "/" : path, "", std::move(why)); }
+    /// What libhdf5 can't open, which says so; what the source says stays an error.
+    result<void> skip_failed(error why, const string& name, const string& where) {
+        if (why.code() != errc::header_malformed) {
+            return located(std::move(why), name);
+        }
+        index_.skip(name, where, string(why.sentence()));
+        return {};
+    }
 
-    struct entry {
-        const char* refused = nullptr; ///< why it is no object; null if it is one
-        hdf5_elements elements;
-        vector<uint64_t> dimensions; ///< without those within an element
-        vector<uint64_t> shape;
-        uint64_t offset = 0; ///< in the assembled source
-        uint64_t bytes = 0;
-        attributes of_object;
-    };
     static constexpr const char* not_a_name = "its name is empty, longer than 4096 bytes, no UTF-8, or holds U+0000";
 
     [[nodiscard]] static bool is_name(string_view name) noexcept { return name_problem(name) == nullptr; }
@@ -360,7 +378,7 @@ private:
         dtype_word_ = is_of_keras_ ? "bfloat16" : "";
         names_.clear();
         if (!list_hdf5_attributes(dataset, names_)) {
-            return located(content_->failure("list the attributes of a dataset"), path);
+            return skip_failed(content_->failure("list the attributes of a dataset"), "", "attributes of /" + path);
         }
         for (const string& name : names_) {
             value_.clear();
@@ -427,6 +445,10 @@ private:
             made.offset = begin_ + offset;
             return {};
         }
+        made.refused = why_unfiltered(properties);
+        if (!made.refused.empty()) {
+            return {};
+        }
         hdf5_dataset added;
         added.path = '/' + path;
         added.dimensions = made.dimensions;
@@ -439,6 +461,24 @@ private:
             return fail(errc::out_of_bounds, "the datasets are together more than 64 bits can count");
         }
         ZTENSOR_TRY_ASSIGN(made.offset, all_.add(made_, *begin, made.bytes));
+        return {};
+    }
+
+    /// Why the chunks can't be read: a filter that libhdf5 does not have. "" if it has all.
+    [[nodiscard]] static string why_unfiltered(hid_t properties) {
+        const int count = ::H5Pget_nfilters(properties);
+        for (int i = 0; i < count; ++i) {
+            char name[64] = {};
+            unsigned flags = 0;
+            size_t values = 0;
+            const H5Z_filter_t filter = ::H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr,
+                                                         sizeof name - 1, name, nullptr);
+            if (filter >= 0 && ::H5Zfilter_avail(filter) <= 0) {
+                return sentence("its elements are compressed by the filter {}, {}, which this libhdf5 does not have: "
+                                "set HDF5_PLUGIN_PATH to its plugin, or repack the file without it (h5repack)",
+                                {filter, in_quotes(hdf5_filter_name(filter, name))});
+            }
+        }
         return {};
     }
 

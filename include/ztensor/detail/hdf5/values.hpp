@@ -262,6 +262,30 @@ private:
     string_view word_;
 };
 
+// -- filters
+
+/// What compresses chunks, by its number: libhdf5's own filters, and those registered with The HDF Group. `told` is
+/// what the file calls it.
+[[nodiscard]] inline string_view hdf5_filter_name(H5Z_filter_t filter, string_view told) noexcept {
+    struct known_filter {
+        H5Z_filter_t number;
+        string_view name;
+    };
+    constexpr known_filter known[] = {
+        {1, "deflate"},      {2, "shuffle"},       {3, "fletcher32"},    {4, "szip"},       {5, "nbit"},
+        {6, "scaleoffset"},  {305, "LZO"},         {307, "bzip2"},       {32000, "LZF"},    {32001, "Blosc"},
+        {32004, "LZ4"},      {32008, "bitshuffle"}, {32012, "bitgroom"}, {32013, "ZFP"},    {32015, "zstd"},
+        {32017, "SZ"},       {32018, "FCIDECOMP"}, {32019, "JPEG"},      {32024, "SZ3"},    {32026, "Blosc2"},
+        {32028, "SPERR"},
+    };
+    for (const known_filter& each : known) {
+        if (each.number == filter) {
+            return each.name;
+        }
+    }
+    return told.empty() ? string_view("of no known name") : told;
+}
+
 // -- attribute values
 //
 // Attributes of HDF5 objects as CBOR: numbers, bools, texts, and arrays of them.

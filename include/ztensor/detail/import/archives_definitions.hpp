@@ -14,6 +14,7 @@
 #include <ztensor/detail/import/npy.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
 #include <ztensor/detail/import/pt.hpp>
+#include <ztensor/detail/import/pt_payloads.hpp>
 #include <ztensor/detail/import/pt_tensors.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/import/zip.hpp>
@@ -33,20 +34,6 @@ namespace detail {
 // -- payloads
 //
 // What a program says of its weights: of each name the entry that holds it, and how its numbers lie there.
-
-inline constexpr uint64_t pt_strided_layout = 7;
-
-struct pt_payload {
-    string name;
-    string path; ///< of its entry, in the folder
-    bool is_pickled = false;
-    bool is_tensor = false; ///< then the others are given, too
-    uint64_t dtype = 0;     ///< a number of torch.export, like the next
-    uint64_t layout = pt_strided_layout;
-    uint64_t offset = 0; ///< in elements
-    vector<uint64_t> sizes;
-    vector<uint64_t> strides;
-};
 
 /// The dtype that torch.export has for a number; null for none.
 [[nodiscard]] inline const pickle_global* find_pt_dtype(uint64_t number) noexcept {
@@ -328,10 +315,16 @@ inline constexpr string_view pt_inner_archive = ".pt"; ///< the end of the name 
 inline constexpr string_view pt_older_states[] = {"serialized_state_dict.pt", "serialized_state_dict.json",
                                                   "serialized_constants.pt", "serialized_constants.json"};
 
+/// The name of the model of which AOTInductor describes the weights in the entry of that name; nothing for another.
+[[nodiscard]] inline optional<string_view> aoti_model_of(string_view name) noexcept {
+    return between(name, "data/aotinductor/", "/weights_config.json");
+}
+
 /// Whether the entry of that name in the folder holds or describes the weights of one program.
 [[nodiscard]] inline bool is_of_weights(string_view name) noexcept {
     const pt_program_part& weights = pt_program_parts[0];
-    return between(name, weights.folder, weights.config) || between(name, weights.folder, pt_inner_archive);
+    return aoti_model_of(name) || between(name, weights.folder, weights.config) ||
+           between(name, weights.folder, pt_inner_archive);
 }
 
 /// The folder, with its slash, that a program's entries lie in; nothing if the archive is none, or has no weights.
@@ -363,6 +356,11 @@ public:
         }
         for (const pt_program_part& part : pt_program_parts) {
             ZTENSOR_TRY(add_part(part));
+        }
+        for (const pt_entry& each : entries_.all()) {
+            if (const optional<string_view> model = aoti_model_of(each.name)) {
+                ZTENSOR_TRY(add_compiled(each, has_several_programs() ? string(*model) : string()));
+            }
         }
         return {};
     }
@@ -420,9 +418,68 @@ private:
         return {};
     }
 
-    /// An archive in the archive, which lies there as it is: its storages are ranges of the file. Nothing, where an
-    /// entry without bytes stands for none.
+    // -- of AOTInductor
+
+    result<void> add_compiled(const pt_entry& json, const string& front) {
+        ZTENSOR_TRY_ASSIGN(const byte_buffer text, entries_.read(json, to_.file.options));
+        aoti_listener listener(to_.file.options.max_objects());
+        ZTENSOR_TRY(parse_json(as_text(text.bytes()), listener));
+        vector<pt_payload>& weights = listener.weights;
+        std::stable_sort(weights.begin(), weights.end(),
+                         [](const pt_payload& a, const pt_payload& b) { return a.path < b.path; });
+        for (size_t begin = 0, end = 0; begin < weights.size(); begin = end) {
+            while (end < weights.size() && weights[end].path == weights[begin].path) {
+                ++end;
+            }
+            const span<const pt_payload> of_file = span<const pt_payload>(weights).subspan(begin, end - begin);
+            ZTENSOR_TRY_ASSIGN(pt_entry* const entry,
+                               pt_payload_values::entry_of(entries_, pt_program_parts[0].folder, of_file[0].path));
+            ZTENSOR_TRY(with_archive(*entry, [&](pt_entries& in) { return add_views(in, of_file, front); }));
+        }
+        return {};
+    }
+
+    /// Views of the one tensor that an archive holds.
+    result<void> add_views(pt_entries& in, span<const pt_payload> views, const string& front) {
+        pt_entry* const entry = in.find("data.pkl");
+        ZTENSOR_TRY_ASSIGN(const bool is_big_endian, in.is_big_endian());
+        ZTENSOR_TRY_ASSIGN(const byte_buffer pickle, in.read(*entry, to_.file.options));
+        ZTENSOR_TRY_ASSIGN(pickled content, pickle_machine(pickle.bytes()).run());
+        const pickle_value whole = content.root;
+        if (whole.kind != pickle_kind::tensor || content.tensors[whole.place].form != pickle_form::dense) {
+            for (const pt_payload& each : views) {
+                to_.objects.skip(joined(front, each.name), "its file holds other than one dense tensor");
+            }
+            return {};
+        }
+        content.root = content.make_container(pickle_kind::dictionary);
+        for (const pt_payload& each : views) {
+            if (each.sizes.size() != each.strides.size()) {
+                return fail(errc::header_malformed, "it has {} sizes, but {} strides",
+                            {each.sizes.size(), each.strides.size()})
+                    .in_object(each.name);
+            }
+            const pickle_storage storage = content.storages[content.tensors[whole.place].storage];
+            const pickle_value name = content.add_decoded(pickle_kind::text, as_bytes(each.name));
+            const pickle_value view = content.make_tensor(storage, each.offset, each.sizes, each.strides);
+            content.tensors[view.place].element = content.tensors[whole.place].element;
+            content.append_pair(content.root, name, view);
+            ZTENSOR_TRY(content.check_limits());
+        }
+        pt_entry_storages storages(in, "data/", entry);
+        return to_.add(std::move(content), storages, is_big_endian, {front, front});
+    }
+
+    // -- archives in the archive
+
     result<void> add_archive(const pt_entry& outer, const pt_names& names) {
+        return with_archive(outer, [&](pt_entries& in) { return add_pt_archive(to_, in, names); });
+    }
+
+    /// An archive in the archive, which lies there as it is: its storages are ranges of the file. Calls
+    /// `add(pt_entries&) -> result<void>`; not where an entry without bytes stands for none.
+    template <class Add>
+    result<void> with_archive(const pt_entry& outer, const Add& add) {
         const zip_entry& place = outer.entry;
         if (place.size == 0) {
             return {};
@@ -439,7 +496,7 @@ private:
             return fail(errc::schema_missing, "entry {} of the archive holds no checkpoint", {in_quotes(outer.name)});
         }
         pt_entries entries(*to_.all, inner, *folder, place.offset);
-        return add_pt_archive(to_, entries, names);
+        return add(entries);
     }
 
     pt_import& to_;
@@ -472,6 +529,10 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file
 
 ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_pt_legacy(const foreign_file& file) {
     return pt_legacy_importer(file).import(stem_of(path_text(file.path)));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_pickle(const foreign_file& file) {
+    return plain_pickle_importer(file).import(stem_of(path_text(file.path)));
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_pt_tar(const foreign_file& file) {

@@ -59,6 +59,7 @@ struct shard_index {
     vector<string> files;                     ///< sorted, each once
     std::map<string, uint64_t> bytes_of_file; ///< where the index says that
     vector<shard_entry> entries;
+    bool names_groups = false; ///< as Keras writes it: of groups of objects, each in one file or several
 };
 
 /// A path of a file beside the index, or in a folder there.
@@ -87,6 +88,10 @@ public:
         }
         found.entries = std::move(entries_);
         found.bytes_of_file = std::move(bytes_of_file_);
+        found.names_groups = names_groups_;
+        if (names_groups_) {
+            return found;
+        }
         if (const optional<string_view> twin = find_same_name(found.entries)) {
             return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
         }
@@ -97,7 +102,7 @@ public:
         if (depth_ == 1 && is_map_) {
             is_in_map_ = true;
         }
-        return (is_in_map_ && depth_ == 2) ? refuse_kind("an object") : ++depth_ != 0;
+        return (is_in_map_ && depth_ >= 2) ? refuse_kind("an object") : ++depth_ != 0;
     }
     [[nodiscard]] bool end_object() override {
         is_in_map_ = false; // in which no other object may stand
@@ -120,7 +125,9 @@ public:
         return true;
     }
     [[nodiscard]] bool begin_array() override {
-        return depth_ == 0 || is_within_map() ? refuse_kind("an array") : ++depth_ != 0;
+        const bool is_list_of_files = is_in_map_ && depth_ == 2;
+        names_groups_ = names_groups_ || is_list_of_files;
+        return depth_ == 0 || (is_within_map() && !is_list_of_files) ? refuse_kind("an array") : ++depth_ != 0;
     }
     [[nodiscard]] bool end_array() override {
         --depth_;
@@ -138,6 +145,7 @@ public:
         if (entries_.size() >= max_objects_) {
             return refuse(fail(errc::limit_exceeded, "the index names more than {} objects", {max_objects_}));
         }
+        names_groups_ = names_groups_ || (starts_with(name_, "/") && ends_with_ignoring_case(value, ".h5"));
         const size_t met = files_.size();
         entries_.push_back({name_, files_.emplace(value, met).first->second});
         return true;
@@ -175,6 +183,7 @@ private:
     bool has_map_ = false;
     bool is_metadata_ = false; ///< the value that comes next, or that is read, is "metadata"
     bool is_sizes_ = false;    ///< likewise "file_sizes" in it
+    bool names_groups_ = false;
 };
 
 /// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
@@ -302,7 +311,9 @@ ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const 
         take_file(std::move(each), *set, problems);
     }
     if (problems.empty()) { // else what it says can't be held against all of them
-        apply_index(index, *set, left_out, problems);
+        if (!index.names_groups) {
+            apply_index(index, *set, left_out, problems);
+        }
         join(*set, problems);
     }
     for (const native_path& each : others) {

@@ -46,12 +46,39 @@ namespace detail {
     return version != 0 && version <= newest_ir_version && has_model_field;
 }
 
+/// What other first bytes than a signature tell; nullptr if they tell nothing.
+[[nodiscard]] ZTENSOR_COLD inline const char* foreign_kind_within(string_view head) noexcept {
+    constexpr size_t flatbuffer_name_at = 4, tar_name_at = 257, least_zeros = 16;
+    if (head.substr((std::min)(head.size(), flatbuffer_name_at), 4) == "TFL3") {
+        return "a TensorFlow Lite (LiteRT) model: convert the model that it was made of";
+    }
+    if (head.size() > tar_name_at && head.substr(tar_name_at, 5) == "ustar") {
+        return "a tar archive, such as a .nemo file: unpack it, and open the weights in it";
+    }
+    if (head.size() >= least_zeros && head.find_first_not_of('\0') == std::string_view::npos) {
+        return "a file that starts with nothing but zero bytes, as a download leaves that did not come to its end: "
+               "fetch it again";
+    }
+    // A SavedModel: its version, which is 1, and a message that starts with one, where an ONNX model has text.
+    constexpr string_view version_1 = "\x08\x01\x12";
+    size_t at = version_1.size();
+    while (at < head.size() && (static_cast<unsigned char>(head[at]) & 0x80) != 0) {
+        ++at;
+    }
+    if (head.substr(0, version_1.size()) == version_1 && head.substr((std::min)(at + 1, head.size()), 1) == "\x0a") {
+        return "a SavedModel of TensorFlow, whose weights are in other files: save them by numpy.savez";
+    }
+    return nullptr;
+}
+
 /// Such as a Git LFS pointer or an HTML page in place of the file. Signatures that damage may look like don't count.
 [[nodiscard]] inline bool is_something_else(string_view text) noexcept {
     constexpr size_t certain_bytes = 4;
-    return std::any_of(std::begin(foreign_signatures), std::end(foreign_signatures), [&](const signature& each) {
+    const auto is_certain = [&](const signature& each) {
         return each.start.size() >= certain_bytes && starts_with_ignoring_case(text, each.start);
-    });
+    };
+    return foreign_kind_within(text) != nullptr ||
+           std::any_of(std::begin(foreign_signatures), std::end(foreign_signatures), is_certain);
 }
 
 /// Of any version that this library reads.
@@ -69,6 +96,16 @@ namespace detail {
     return text.substr(0, in_digits.size()) == in_digits ||
            (at != std::string_view::npos && at >= 2 && at <= most_bytes_in_front && text[at - 1] == '\x0a' &&
             text[at - 2] == '\x8a');
+}
+
+/// A pickle says its protocol first, but for the oldest two, which are known by the names of files.
+[[nodiscard]] inline bool is_pickle(string_view text) noexcept {
+    return text.size() >= 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5;
+}
+[[nodiscard]] inline bool has_name_of_pickle(string_view path) noexcept {
+    constexpr string_view endings[] = {".pkl", ".pickle", ".pdparams", ".pdopt"};
+    return std::any_of(std::begin(endings), std::end(endings),
+                       [&](string_view each) { return ends_with_ignoring_case(path, each); });
 }
 
 /// `head` is the first head_bytes of a file of `file_bytes` bytes, or all of it. Null for a .zt file, or nothing that
@@ -97,7 +134,10 @@ namespace detail {
     }
     if (head.size() > size_field_bytes && text[size_field_bytes] == '{' &&
         load_little(head.data(), size_field_bytes) <= file_bytes) {
-        return import_safetensors;
+        return import_safetensors; // whose first bytes are any
+    }
+    if (is_pickle(text)) {
+        return import_pickle;
     }
     if (is_something_else(text)) { // which the ordinary reader names
         return nullptr;
@@ -105,10 +145,52 @@ namespace detail {
     if (ends_with_ignoring_case(path, ".safetensors")) { // damaged, and its importer says how
         return import_safetensors;
     }
+    if (has_name_of_pickle(path)) {
+        return import_pickle;
+    }
     return ends_with_ignoring_case(path, ".onnx") || may_be_onnx(head) ? import_onnx : nullptr;
 }
 
+/// What the name tells of a file whose first bytes tell nothing; null if that is nothing, too.
+[[nodiscard]] ZTENSOR_COLD inline const char* named_kind(string_view path) noexcept {
+    struct ending {
+        string_view end;
+        const char* what;
+    };
+    constexpr ending endings[] = {
+        {".pb", "a graph of TensorFlow: save its variables by numpy.savez"},
+        {".index", "the index of a TensorFlow checkpoint: save its variables by numpy.savez"},
+        {".data-00000-of-00001", "the data of a TensorFlow checkpoint: save its variables by numpy.savez"},
+        {".msgpack", "weights of Flax: save them by safetensors.flax.save_file"},
+        {".distcp", "a part of a checkpoint of torch.distributed.checkpoint: save its state dict by torch.save"},
+        {".mlmodel", "a Core ML model: open the checkpoint that it was made of"},
+        {".pdiparams", "weights of a Paddle program: save its state dict by paddle.save, as .pdparams"},
+        {".params", "weights of MXNet: save them by numpy.savez"},
+        {".caffemodel", "a Caffe model: convert it to ONNX"},
+        {".engine", "an engine of TensorRT: open the model that it was made of"},
+    };
+    const auto found = std::find_if(std::begin(endings), std::end(endings), [&](const ending& each) {
+        return ends_with_ignoring_case(path, each.end);
+    });
+    return found != std::end(endings) ? found->what : nullptr;
+}
+
 // -- open any
+
+/// What a file is that no importer reads, where its first head_bytes don't tell. Errors: foreign_file; what the source
+/// says.
+ZTENSOR_COLD inline result<void> refuse_by_name(const foreign_file& file) {
+    byte head[264]; // a tar archive says behind the first 256 bytes what it is
+    const span<byte> start(head, static_cast<size_t>((std::min<uint64_t>)(file.source->size(), sizeof head)));
+    ZTENSOR_TRY(file.source->read_at(0, start));
+    if (const char* const kind = foreign_kind_within(as_text(start))) {
+        return fail(errc::foreign_file, "not a .zt file but {}", {kind}).in_file(path_text(file.path));
+    }
+    const char* const named = named_kind(path_text(file.path));
+    return named == nullptr ? result<void>()
+                            : fail(errc::foreign_file, "not a .zt file but, by its name, {}", {named})
+                                  .in_file(path_text(file.path));
+}
 
 ZTENSOR_COLD inline result<import_function> sniff(const foreign_file& file) {
     byte head[head_bytes];
@@ -120,6 +202,9 @@ ZTENSOR_COLD inline result<import_function> sniff(const foreign_file& file) {
         return found;
     }
     ZTENSOR_TRY_ASSIGN(const bool is_hdf5, has_hdf5_signature(*file.source));
+    if (!is_hdf5 && foreign_kind(as_text(start), size) == nullptr) {
+        ZTENSOR_TRY(refuse_by_name(file));
+    }
     return is_hdf5 ? [](const foreign_file& of) { return import_by_option(of, false); } : found;
 }
 

@@ -140,6 +140,7 @@ public:
             part.offset = each.offset;
             part.length = each.length;
             part.is_big_endian = each.is_big_endian;
+            part.any_nonzero_is_true = true; // as NumPy and PyTorch read bools
         }
     }
 
@@ -320,7 +321,10 @@ enum class file_content : uint8_t {
 /// A checkpoint from before archives: pickles with the storages behind them.
 [[nodiscard]] result<imported> import_pt_legacy(const foreign_file& file);
 
-/// The same from before version 0.2: a tar archive of pickles.
+/// A pickle alone, such as a dictionary of NumPy's arrays (.pkl, .pdparams): what torch.save did not write.
+[[nodiscard]] result<imported> import_pickle(const foreign_file& file);
+
+/// A checkpoint from before version 0.2: a tar archive of pickles.
 [[nodiscard]] result<imported> import_pt_tar(const foreign_file& file);
 
 /// Errors: file_too_small, manifest_out_of_bounds, manifest_too_large, header_malformed, json_malformed, not_built_in,

@@ -193,8 +193,10 @@ struct zip_kind {
 inline constexpr zip_kind zip_kinds[] = {
     {"model.weights.h5", "a Keras archive (.keras), whose weights are in the HDF5 file \"model.weights.h5\" in it"},
     {"model.weights.npz", "a Keras archive (.keras): unpack it, and open the \"model.weights.npz\" in it"},
-    {"*/archive_format",
-     "an archive of PyTorch (.pt2) without weights of torch.export: save its state dict by torch.save"},
+    {"*/.data/extern_modules",
+     "a package of torch.package: load it by torch.package.PackageImporter, and save its state dict by torch.save"},
+    {"*/archive_format", "an archive of PyTorch (.pt2) without weights, of torch.export or AOTInductor: save the state "
+                         "dict of the model by torch.save"},
     {"serialized_exported_program.json",
      "an archive of torch.export (.pt2) without weights: save its state dict by torch.save"},
     {"MAR-INF/MANIFEST.json", "a model archive of TorchServe (.mar): unpack it, and open the model in it"},

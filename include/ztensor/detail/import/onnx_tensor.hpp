@@ -398,6 +398,9 @@ private:
     }
 
     void store_number(uint64_t value, uint64_t place, span<byte> destination) const noexcept {
+        if (type_.dtype == "bool") { // of an int32, whose lowest byte may be 0
+            value = (value & 0xffffffff) != 0 ? 1 : 0;
+        }
         if (type_.bytes != 0) {
             return store_little(value, destination.data() + static_cast<size_t>(place) * type_.bytes, type_.bytes);
         }

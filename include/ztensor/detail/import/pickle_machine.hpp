@@ -418,8 +418,37 @@ private:
         if (!is_known || is_numpy) { // whose parts say what it is
             return push_object_of(callable, {arguments});
         }
-        ZTENSOR_TRY_ASSIGN(const pickle_value value, rebuild(made_, pickle_globals[callable.place], arguments));
-        return push(value);
+        if (role == pickle_role::of_type) {
+            return reduce_to_type(callable, arguments);
+        }
+        const pickle_global& global = pickle_globals[callable.place];
+        result<pickle_value> value = rebuild(made_, global, arguments);
+        if (!value && is_unlisted_call(made_, global, arguments, value.error().code())) {
+            return push_object_of(callable, {arguments});
+        }
+        return value ? push(*value) : std::move(value).error();
+    }
+    /// Another function, the class that its result gets, its arguments, and a state. Of tensors of classes of their own
+    /// the function makes no elements: the tensors that they are made of are in the state.
+    result<void> reduce_to_type(const pickle_value& callable, const pickle_value& arguments) {
+        const pickle_value function = made_.item_or_none(arguments, 0), inner = made_.item_or_none(arguments, 2);
+        const bool is_known = function.kind == pickle_kind::global;
+        const pickle_global& global = pickle_globals[is_known ? function.place : callable.place];
+        if (!made_.is_tuple_of(arguments, 4) || !is_name(function) || inner.kind != pickle_kind::tuple ||
+            (is_known && global.role == pickle_role::of_type)) {
+            return wrong_arguments(pickle_globals[callable.place]);
+        }
+        result<pickle_value> value = is_known ? rebuild(made_, global, inner) : whole_of_dtensor(made_, arguments);
+        if (value && value->kind != pickle_kind::none) {
+            return push(*value);
+        }
+        if (!value && !is_unlisted_call(made_, global, inner, value.error().code())) {
+            return std::move(value).error();
+        }
+        const pickle_value type = made_.item_of(arguments, 1);
+        ZTENSOR_TRY(push_object_of(is_name(type) ? type : function, {inner}));
+        splice_state(stack_.back(), made_.item_of(arguments, 3));
+        return {};
     }
 
     /// The state of an object that is not made is part of it; of classes with slots it is a pair of a dictionary or
@@ -431,19 +460,25 @@ private:
         }
         const pickle_value state = pop(), target = stack_.back();
         if (target.kind == pickle_kind::object) {
-            const bool is_pair = made_.is_tuple_of(state, 2) && made_.item_of(state, 1).kind == pickle_kind::dictionary;
-            made_.splice(target, is_pair ? made_.item_of(state, 0) : state);
-            if (is_pair) {
-                made_.splice(target, made_.item_of(state, 1));
-            }
+            splice_state(target, state);
             return {};
         }
         const bool has_attributes = target.kind == pickle_kind::tensor || target.kind == pickle_kind::storage ||
                                     target.kind == pickle_kind::unknown_global;
-        return has_attributes || (target.kind == pickle_kind::dictionary && state.kind == pickle_kind::dictionary)
+        const bool holds_items = target.kind == pickle_kind::dictionary || target.kind == pickle_kind::list ||
+                                 target.kind == pickle_kind::set;
+        return has_attributes || (holds_items && state.kind == pickle_kind::dictionary)
                    ? result<void>()
                    : fail(errc::pickle_refused, "the pickle sets the state of {} at byte {}, which is refused",
                           {name(target.kind), from_.position()});
+    }
+
+    void splice_state(const pickle_value& object, const pickle_value& state) {
+        const bool is_pair = made_.is_tuple_of(state, 2) && made_.item_of(state, 1).kind == pickle_kind::dictionary;
+        made_.splice(object, is_pair ? made_.item_of(state, 0) : state);
+        if (is_pair) {
+            made_.splice(object, made_.item_of(state, 1));
+        }
     }
 
     // -- what is outside of the pickle
@@ -459,6 +494,12 @@ private:
             if (id.kind == pickle_kind::text) {
                 return fail(errc::pickle_refused, "the pickle asks for something outside of it by the id {}",
                             {in_quotes(made_.text_of(id))});
+            }
+            const pickle_value type = made_.item_or_none(id, 1);
+            const bool has_fields = made_.is_tuple_of(id, 5) || made_.is_tuple_of(id, 6);
+            if (has_fields && type.kind == pickle_kind::unknown_global &&
+                made_.text_or_none(made_.item_of(id, 0)) == "storage") { // of elements that are not known
+                return push_object_of(type, {});
             }
             ZTENSOR_TRY_ASSIGN(const pickle_value storage, rebuild_storage(made_, id));
             return push(storage);

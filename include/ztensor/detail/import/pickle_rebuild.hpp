@@ -10,19 +10,124 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/import/npy_header.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
+#include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- pickle rebuild
-
 [[nodiscard]] ZTENSOR_COLD inline error wrong_arguments(const pickle_global& global) {
     return fail(errc::pickle_malformed, "{} of module {} is given other arguments than PyTorch gives it",
                 {in_quotes(global.name), in_quotes(global.module)});
 }
+
+// -- unlisted calls
+//
+// What newer versions of PyTorch, and packages beside it, rebuild in ways that are not known. Tuples and dictionaries
+// may be shared by very many calls, so that only their first items are looked at.
+
+inline constexpr size_t most_items_looked_at = 16;
+
+/// Whether it is a name or an object that is not known, or a tuple or dictionary with one among its first items.
+[[nodiscard]] inline bool holds_unknown(const pickled& made, const pickle_value& value) noexcept {
+    const auto is_unknown = [](const pickle_value& each) {
+        return each.kind == pickle_kind::object || each.kind == pickle_kind::unknown_global;
+    };
+    if (value.kind != pickle_kind::tuple && value.kind != pickle_kind::dictionary) {
+        return is_unknown(value);
+    }
+    pickle_items items(made, value);
+    const pickle_value* item = items.next();
+    for (size_t i = 0; item != nullptr && i < most_items_looked_at; ++i, item = items.next()) {
+        if (is_unknown(*item)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Whether a call that can't be carried out may be one of a newer version: it has arguments, or a tensor has metadata,
+/// that are not known. Other wrong arguments are damage.
+[[nodiscard]] inline bool is_unlisted_call(const pickled& made, const pickle_global& global,
+                                           const pickle_value& arguments, errc why) noexcept {
+    const bool is_tensor = global.role == pickle_role::tensor || global.role == pickle_role::tensor_of_dtype;
+    const size_t count = made.count_of(arguments);
+    const pickle_value metadata = count != 0 ? made.item_of(arguments, count - 1) : pickle_value();
+    if (why == errc::pickle_refused && is_tensor && metadata.kind == pickle_kind::dictionary) {
+        const pickle_value* const key = pickle_items(made, metadata).next();
+        return key != nullptr && key->kind == pickle_kind::text;
+    }
+    if (why != errc::pickle_malformed) {
+        return false;
+    }
+    bool is_unlisted = false;
+    for (size_t i = 0; i < most_items_looked_at; ++i) {
+        is_unlisted = is_unlisted || holds_unknown(made, made.item_or_none(arguments, i));
+    }
+    return is_unlisted;
+}
+
+/// What a dictionary, or the state of an object that is not made, has under a key; None if it is not among the first.
+[[nodiscard]] inline pickle_value find_part(const pickled& made, const pickle_value& holder, string_view key) noexcept {
+    if (holder.kind != pickle_kind::dictionary && holder.kind != pickle_kind::object) {
+        return {};
+    }
+    pickle_items items(made, holder);
+    for (size_t i = 0; i < most_items_looked_at; ++i) {
+        const pickle_value* const found = items.next();
+        const pickle_value* const value = found != nullptr ? items.next() : nullptr;
+        if (value == nullptr) {
+            break;
+        }
+        if (found->kind == pickle_kind::spliced && value->kind == pickle_kind::dictionary) {
+            return find_part(made, *value, key); // dictionaries have no such keys
+        }
+        if (made.text_or_none(*found) == key) {
+            return *value;
+        }
+    }
+    return {};
+}
+
+/// The state of an object that has slots is a pair of None and a dictionary; else this is the state itself.
+[[nodiscard]] inline pickle_value state_in_slots(const pickled& made, const pickle_value& state) noexcept {
+    const pickle_value slots = made.is_tuple_of(state, 2) ? made.item_of(state, 1) : pickle_value();
+    return slots.kind == pickle_kind::dictionary ? slots : state;
+}
+
+/// Of _rebuild_from_type_v2, called with four arguments: the tensor that one process has of a distributed tensor, where
+/// it is all of it, in the sizes of the whole and a shard or a copy along each dimension of the mesh, but no sum. None
+/// for anything else.
+[[nodiscard]] inline pickle_value whole_of_dtensor(const pickled& made, const pickle_value& arguments) {
+    const pickle_value type = made.item_of(arguments, 1), state = state_in_slots(made, made.item_of(arguments, 3));
+    if (type.kind != pickle_kind::unknown_global || made.names[type.place].name != "DTensor") {
+        return {};
+    }
+    const pickle_value local = find_part(made, state, "_local_tensor");
+    const pickle_value sizes = made.item_or_none(made.item_of(arguments, 2), 2); // behind a class and a dtype
+    const pickle_value placements = find_part(made, find_part(made, state, "_spec"), "placements");
+    const bool is_dense = local.kind == pickle_kind::tensor && made.tensors[local.place].form == pickle_form::dense;
+    if (!is_dense || placements.kind != pickle_kind::tuple || made.count_of(placements) > most_items_looked_at ||
+        sizes.kind != pickle_kind::tuple || made.count_of(sizes) > max_rank || !made.is_tuple_of_sizes(sizes) ||
+        made.sizes_of(sizes) != made.sizes_of(made.argument_of(made.tensors[local.place], 2))) {
+        return {};
+    }
+    for (size_t i = 0; i < made.count_of(placements); ++i) {
+        const pickle_value each = made.item_of(placements, i);
+        const pickle_value kind = each.kind == pickle_kind::object ? made.objects[each.place].type : each;
+        const string_view name =
+            kind.kind == pickle_kind::unknown_global ? made.names[kind.place].name : string_view();
+        if (name != "Shard" && name != "Replicate") {
+            return {};
+        }
+    }
+    return local;
+}
+
+// -- rebuild
 
 /// What a tensor's metadata say of the form of its numbers; false for such as are not known.
 [[nodiscard]] inline bool read_metadata(const pickled& made, const pickle_value& metadata, pickle_form& form) {
@@ -61,6 +166,9 @@ inline result<pickle_value> rebuild_tensor(pickled& made, const pickle_global& g
     const pickle_value storage = made.item_of(arguments, 0);
     const pickle_value size = made.item_of(arguments, 2);
     const pickle_value stride = made.item_of(arguments, 3);
+    if (size.kind == pickle_kind::tuple && made.count_of(size) > max_rank) { // which very many tensors may share
+        return fail(errc::limit_exceeded, "a tensor has {} dimensions, more than {}", {made.count_of(size), max_rank});
+    }
     const bool has_shape =
         made.is_tuple_of_sizes(size) && made.is_tuple_of_sizes(stride) && made.count_of(size) == made.count_of(stride);
     if (storage.kind != pickle_kind::storage || !made.is_size(made.item_of(arguments, 1)) || !has_shape) {
@@ -198,21 +306,14 @@ inline result<pickle_value> rebuild(pickled& made, const pickle_global& global, 
         return rebuild_bytes(made, global, arguments);
     case pickle_role::dictionary:
         return rebuild_dictionary(made, global, arguments);
-    case pickle_role::of_type: { // the other function, the class, arguments, state
-        if (count != 4 || first.kind != pickle_kind::global || made.item_of(arguments, 2).kind != pickle_kind::tuple ||
-            pickle_globals[first.place].role == pickle_role::of_type) {
-            return wrong_arguments(global);
-        }
-        return rebuild(made, pickle_globals[first.place], made.item_of(arguments, 2));
-    }
     case pickle_role::parameter: // of a tensor, requires_grad, hooks, perhaps a state
-        is_first = first.kind == pickle_kind::tensor;
+        is_first = first.kind == pickle_kind::tensor || first.kind == pickle_kind::object;
         break;
     case pickle_role::first:
         is_first = (global.name == "restore_type_tag" && count == 2) || (count == 1 && holds_values(first.kind));
         break;
     case pickle_role::list:
-        if (count == 0) {
+        if (count == 0 || (count == 2 && made.is_tuple_of(first, 0))) { // as of a deque, with the most that it holds
             return made.make_container(pickle_kind::list);
         }
         is_first = first.kind == pickle_kind::list || first.kind == pickle_kind::tuple;

@@ -313,6 +313,32 @@ private:
     vector<known_storage> storages_; ///< by their key
 };
 
+// -- plain pickle
+//
+// A pickle that no checkpoint is around: arrays of NumPy lie in it, and there are no storages.
+
+class plain_pickle_importer final : pt_single_pickle {
+public:
+    explicit plain_pickle_importer(const foreign_file& file) : pt_single_pickle(file) {}
+
+    result<imported> import(const string& stem) {
+        const uint64_t size = file_.source->size();
+        pickle_stream from = stream(0, size);
+        ZTENSOR_TRY_ASSIGN(carried_out_pickle object, carry_out_next(from, size));
+        if (const uint64_t left = size - from.position(); left != 0) {
+            return fail(errc::unclaimed_bytes, "{} bytes follow the pickle: only a file of one pickle is read", {left});
+        }
+        return finish(std::move(object.content), stem);
+    }
+
+private:
+    result<placed_storage> find(const pickle_storage& /*storage*/, string_view key) override {
+        return fail(errc::schema_missing,
+                    "storage {} is not in the pickle: open the checkpoint that the pickle was taken out of",
+                    {in_quotes(key)});
+    }
+};
+
 // -- pt tar
 //
 // PyTorch files from before version 0.2: a tar archive of three streams of pickles, of storages, of tensors, and of the

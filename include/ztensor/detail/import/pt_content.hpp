@@ -166,9 +166,29 @@ private:
         if (is_of_role(content_, object, pickle_role::numpy_dtype)) {
             return is_inside ? result<void>() : visitor_.skip(name, "it is a type of NumPy, without an array");
         }
-        return visitor_.skip(name, "it is an object of " +
-                                       describe_type(content_, content_.objects[object.place].type) +
+        const pickle_value type = content_.objects[object.place].type;
+        if (type.kind == pickle_kind::global) {
+            return visitor_.skip(name, describe_unlisted(object));
+        }
+        return visitor_.skip(name, "it is an object of " + describe_type(content_, type) +
                                        ", which is not run: the tensors in it are read, and nothing else");
+    }
+
+    /// Why an object of a known function is not made: what in its arguments, which are its first part, is not known.
+    [[nodiscard]] string describe_unlisted(const pickle_value& object) const {
+        const string by = "it is made by " + describe_type(content_, content_.objects[object.place].type);
+        pickle_items parts(content_, object);
+        static_cast<void>(parts.next()); // the key, which names nothing
+        const pickle_value* const arguments = parts.next();
+        for (size_t i = 0; arguments != nullptr && i < most_items_looked_at; ++i) {
+            const pickle_value each = content_.item_or_none(*arguments, i);
+            const bool is_object = each.kind == pickle_kind::object;
+            if (is_object || each.kind == pickle_kind::unknown_global) {
+                return by + " of " + describe_type(content_, is_object ? content_.objects[each.place].type : each) +
+                       ", which is not known";
+            }
+        }
+        return by + " in a way that is not known";
     }
 
     result<void> step() {

@@ -332,6 +332,10 @@ public:
             return add_dense(name, places_.place_array(read_numpy_array(content_, value)));
         }
         const pickle_tensor& tensor = content_.tensors[value.place];
+        const string_view element = pickle_globals[tensor.element].name;
+        if (tensor.form != pickle_form::sparse && (element == "QUInt4x2Storage" || element == "QUInt2x4Storage")) {
+            return skip(name, "several of its elements share a byte, as those of " + string(element) + " do");
+        }
         switch (tensor.form) {
         case pickle_form::meta:
             return skip(name, "it is on the device meta, which has no elements");

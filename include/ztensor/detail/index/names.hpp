@@ -292,13 +292,16 @@ public:
         }
     }
 
-    /// Adds the next name, which is new. Throws std::bad_alloc.
+    /// Adds the next name. Of one that stands several times the first is known: the others take no slots, which would
+    /// lie one behind the other. Throws std::bad_alloc.
     template <class NameOf>
     void add(NameOf&& name_of) {
         if (size_ >= slots_.size() / 4 * 3) {
             grow();
         }
-        insert(tag_of(name_of(size_)) | (uint64_t{size_} + 1));
+        if (find(name_of(size_), name_of) == name_table::absent) {
+            insert(tag_of(name_of(size_)) | (uint64_t{size_} + 1));
+        }
         ++size_;
     }
 

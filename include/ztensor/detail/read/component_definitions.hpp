@@ -87,6 +87,7 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
     stored.version = file.index.version;
     stored.is_raw = component.encoding() == encoding::raw;
     stored.is_big_endian = component.is_big_endian();
+    stored.makes_bools = file.index.is_foreign() && holds_bools(component_access::record_of(component));
     if (component_access::record_of(component).is_in_planes) {
         stored.check_digest = refuse_planes;
     } else if (component.digest().is_present() && file.options.verify_digests()) {
@@ -306,7 +307,11 @@ ZTENSOR_INLINE bool component_view::holds_floats() const noexcept {
 ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian() const {
     ZTENSOR_TRY(found_);
     if (!record_->is_big_endian) {
-        return read<std::byte>();
+        result<std::vector<std::byte>> decoded = read<std::byte>();
+        if (decoded && file_->index.is_foreign() && detail::holds_bools(*record_)) {
+            detail::make_bools(*decoded);
+        }
+        return decoded;
     }
     if (!record_->dtype) {
         return located(detail::unknown_dtype(*file_, *record_));

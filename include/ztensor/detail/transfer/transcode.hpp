@@ -453,16 +453,9 @@ private:
             out_.draft.component_stored(component.role(), component, stored.size());
             return say_across(component, version_, draft_access::last(out_.draft));
         }
-        add_memory(component.role(), dtype::boolean, make_bools(std::move(stored)), store_like(component, version_));
+        make_bools(stored);
+        add_memory(component.role(), dtype::boolean, std::move(stored), store_like(component, version_));
         return {};
-    }
-
-    /// In 0.1, where these come from, any byte but 0 is true.
-    [[nodiscard]] static vector<byte> make_bools(vector<byte> bytes) noexcept {
-        for (byte& each : bytes) {
-            each = byte{each != byte{0}};
-        }
-        return bytes;
     }
 
     /// 0.1 -> later: what one blob held becomes a component each, all stored as the blob was.
@@ -474,8 +467,10 @@ private:
         const store how = store_like(blob, version_);
         ZTENSOR_TRY_ASSIGN(const sparse_parts parts, read_sparse(object_));
         vector<byte> values(parts.values.bytes.begin(), parts.values.bytes.end());
-        const bool is_bool = blob.dtype() == dtype::boolean;
-        add_memory("values", *blob.dtype().known(), is_bool ? make_bools(std::move(values)) : std::move(values), how);
+        if (blob.dtype() == dtype::boolean) {
+            make_bools(values);
+        }
+        add_memory("values", *blob.dtype().known(), std::move(values), how);
         const bool is_csr = object_.format() == format::sparse_csr;
         add_little_endian(is_csr ? "indices" : "coords", parts.indices.bytes, how);
         if (is_csr) {
@@ -513,9 +508,13 @@ private:
             return values.read<uint8_t>().transform([](const auto&) {}); // says why not
         }
         ZTENSOR_TRY_ASSIGN(const sparse_parts all, read_sparse(object_)); // values are bytes of a file already
+        vector<byte> elements(all.values.bytes.begin(), all.values.bytes.end());
+        if (values.dtype() == dtype::boolean) {
+            make_bools(elements);
+        }
         vector<byte> blob = object_.format() == format::sparse_csr
-                                ? csr_in_one_blob(all.indptr.bytes, all.indices.bytes, all.values.bytes, 1)
-                                : coo_in_one_blob(object_.shape().rank(), all.indices.bytes, all.values.bytes, 1);
+                                ? csr_in_one_blob(all.indptr.bytes, all.indices.bytes, elements, 1)
+                                : coo_in_one_blob(object_.shape().rank(), all.indices.bytes, elements, 1);
         add_memory("data", storage_of(values), std::move(blob), store_like(values, version_));
         return {};
     }

@@ -132,8 +132,8 @@ using blob_identity = std::array<uint64_t, 2>;
 /// The blobs of a file of version 2. Of blobs that collide, the first is known.
 using shared_blobs = std::map<blob_identity, blob_position>;
 
-/// A blob of another file: the address of the source, the offset and the length.
-using blob_place = std::array<uint64_t, 3>;
+/// A blob of another file: the address of the source, the offset, the length, and whether it is copied as bools.
+using blob_place = std::array<uint64_t, 4>;
 /// Blobs of other files, and where they have been copied to: what is one blob there stays one.
 struct copied_blobs {
     std::map<blob_place, blob_position> positions;

@@ -359,7 +359,7 @@ private:
     static constexpr uint64_t most_piece_bytes = uint64_t{1} << 20; ///< of a blob that is read and copied
 
     [[nodiscard]] static blob_place place_of(const stored_component& stored) noexcept {
-        return {address_of(stored.source), stored.offset, stored.length};
+        return {address_of(stored.source), stored.offset, stored.length, stored.makes_bools ? 1u : 0u};
     }
     /// Of a blob that was written last.
     [[nodiscard]] blob_position position_of(const component_entry& entry) const noexcept {
@@ -425,6 +425,9 @@ private:
         ZTENSOR_TRY(in_component(
             in_object(in_file(stored.source->read_at(stored.offset + at, piece), stored.path), stored.object),
             stored.role));
+        if (stored.makes_bools) {
+            make_bools(piece);
+        }
         return bytes_view(piece);
     }
 
@@ -446,7 +449,7 @@ private:
     /// From file to file the system moves whole MiB of the new file by itself; the rest goes through a buffer, in
     /// pieces that end at whole MiB.
     result<void> copy_bytes(const stored_component& stored) {
-        const file* const in_file = stored.source->as_file();
+        const file* const in_file = stored.makes_bools ? nullptr : stored.source->as_file();
         const read_ahead ahead(0, *stored.source, stored.offset, stored.length);
         byte_buffer buffer;
         for (uint64_t at = 0; at < stored.length;) {
