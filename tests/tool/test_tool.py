@@ -1373,6 +1373,7 @@ class ToolTest(unittest.TestCase):
                 run("convert", "--dtype", "f32", "--raw-values", path, out)
                 self.assertIn("norm.weight", run("stats", "--raw-values", path))
                 run("stats", "--only", "norm.weight", path)
+                out.unlink()
         path = self.file("one.safetensors", safetensors([("x.weight", "F8_E4M3", [4], codes["F8_E4M3"]),
                                                          ("x.weight_scale", "F32", [1], struct.pack("<f", 0.5))]))
         result = subprocess.run([*ZT, "print", str(path), "x.weight"], capture_output=True, check=False)
