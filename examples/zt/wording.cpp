@@ -57,6 +57,7 @@ constexpr wording wordings[] = {
      "only files of version 2 have a content digest: zt migrate --version 2 makes one of this"},
     {": open_any() reads these", ""},
     {": open_any() reads it", ""},
+    {": open_any() reads the arrays of NumPy in it", ""},
     {": ask for its components", ""},
     {": quantized_view gives its weights", ""},
     {": use csr_view", ""},

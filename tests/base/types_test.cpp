@@ -85,8 +85,9 @@ TEST_CASE("a span converts only where no promise is broken") {
     static_assert(!std::is_convertible_v<span<const int>, span<int>>);
     static_assert(!std::is_convertible_v<span<int>, span<long long>>);
     static_assert(!std::is_constructible_v<span<int>, const std::vector<int>&>);
-    static_assert(!std::is_constructible_v<span<int>, std::vector<int>>, "a temporary may only be read");
-    static_assert(std::is_constructible_v<span<const int>, std::vector<int>>);
+    static_assert(!std::is_constructible_v<span<int>, std::vector<int>>, "a temporary dies first");
+    static_assert(!std::is_constructible_v<span<const int>, std::vector<int>>, "so it does where it is only read");
+    static_assert(std::is_convertible_v<std::vector<int>, ztensor::span_argument<const int>>, "a call may read it");
     static_assert(!std::is_constructible_v<span<const int>, std::vector<long long>>);
     SUCCEED("it compiles");
 }
@@ -128,7 +129,8 @@ TEST_CASE("a span of nothing is empty") {
     CHECK(nothing.empty());
     CHECK(nothing.data() == nullptr);
     CHECK(nothing.begin() == nothing.end());
-    CHECK(span<const int>(std::vector<int>()).empty());
+    const std::vector<int> none;
+    CHECK(span<const int>(none).empty());
 }
 
 // -- checked arithmetic
@@ -228,7 +230,8 @@ TEST_CASE("a scalar has no dimensions and one element") {
 }
 
 TEST_CASE("a shape of 65 dimensions knows that it is too long") {
-    shape dimensions(span<const std::uint64_t>(std::vector<std::uint64_t>(64, 1)));
+    const std::vector<std::uint64_t> ones(64, 1);
+    shape dimensions{span<const std::uint64_t>(ones)};
     CHECK(dimensions.rank() == 64);
     CHECK_FALSE(dimensions.too_long());
     dimensions.push_back(1);

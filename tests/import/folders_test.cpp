@@ -63,7 +63,8 @@ TEST_CASE("a file of weights that the index of a folder does not name is listed"
     support::write_file(folder / "model.safetensors", one_tensor("a"));
     support::write_file(folder / "model.safetensors.index.json", index_of(R"("a": "model.safetensors")"));
     support::write_file(folder / "README.md", "no tensors");
-    CHECK(ztensor::open_any(folder.path()).value().skipped().empty());
+    const reader whole = ztensor::open_any(folder.path()).value();
+    CHECK(whole.skipped().empty());
     support::write_file(folder / "projector.safetensors", one_tensor("p"));
     support::write_file(folder / "adapter", one_tensor("q"));
     support::write_file(folder / "optimizer.pt", "damaged");
@@ -72,7 +73,8 @@ TEST_CASE("a file of weights that the index of a folder does not name is listed"
     CHECK(names_in(set) == "a ");
     CHECK(skipped_in(set) == "adapter; optimizer.pt; projector.safetensors; tf_model.h5; ");
     CHECK(set.skipped().front().why == "the index of the folder does not name this file");
-    CHECK(ztensor::open_any(folder / "model.safetensors.index.json").value().skipped().empty()); // the caller's choice
+    const reader chosen = ztensor::open_any(folder / "model.safetensors.index.json").value();
+    CHECK(chosen.skipped().empty()); // the caller's choice
 }
 
 TEST_CASE("the index decides which objects of its files are of the model") {
@@ -177,7 +179,8 @@ TEST_CASE("a folder without any tensor says what its files are") {
     REQUIRE(refusal(set) == errc::pickle_refused);
     CHECK(set.error().sentence().find("transformers") != std::string::npos);
     support::write_file(folder / "training_args.bin", only_numbers);
-    CHECK(ztensor::open_any(folder.path()).value().files().size() == 1);
+    const reader numbers = ztensor::open_any(folder.path()).value();
+    CHECK(numbers.files().size() == 1);
 }
 
 TEST_CASE("a file that is damaged, missing or a part of its model is no file without tensors") {

@@ -49,7 +49,7 @@ std::string lines_of(const ztensor::reader& file) {
             lines.insert(std::string(object.name()) + ' ' + std::string(object.format().original()) + " [" +
                          dimensions + "] " + std::string(part.role()) + ' ' + std::string(part.dtype().text()) + ' ' +
                          (part.type().is_present() ? std::string(part.type().text()) : "-") + ' ' +
-                         describe::sha256(ztensor::bytes_view(part.read<std::byte>().value())) + '\n');
+                         describe::sha256(ztensor::bytes_argument(part.read<std::byte>().value())) + '\n');
         }
     }
     std::string text;

@@ -394,10 +394,10 @@ TEST_CASE("narrow elements at the end of the memory for their numbers are conver
 
 TEST_CASE("a logical type that repeats the storage type's name adds nothing") {
     std::vector<float> destination(2);
-    REQUIRE(
-        convert_elements(bytes_view(memory_bytes<std::int32_t>({-5, 9})), dtype::i32, "i32", span<float>(destination)));
+    REQUIRE(convert_elements(ztensor::bytes_argument(memory_bytes<std::int32_t>({-5, 9})), dtype::i32, "i32",
+                             span<float>(destination)));
     CHECK(destination == std::vector<float>{-5, 9});
-    REQUIRE(convert_elements(bytes_view(memory_bytes<std::uint8_t>({1, 0})), dtype::boolean, "bool",
+    REQUIRE(convert_elements(ztensor::bytes_argument(memory_bytes<std::uint8_t>({1, 0})), dtype::boolean, "bool",
                              span<float>(destination)));
     CHECK(destination == std::vector<float>{1, 0});
 }

@@ -1639,7 +1639,7 @@ class ToolTest(unittest.TestCase):
             self.assertEqual(values(), {"layer.b.w": "0", "layer.a.w": "1", "renamed-0": "2", "a.bias": "3"})
             before = path.read_bytes()
             for words, code, why in ((["layer.*=same"], BAD, 'two objects are to be called "same"'), (["layer.*=a.bias"], BAD, '"a.bias"'),
-                                     (["layer.*.w=layer.c.w"], BAD, '"layer.c.w"'), (["x*=y*"], USAGE, 'no object is called "x*"'),
+                                     (["layer.*.w=layer.c.w"], BAD, '"layer.c.w"'), (["x*=y*"], USAGE, 'no object "x*"'),
                                      (["*a*=b"], USAGE, "at most one *"), (["a=b*"], USAGE, "at most one *"), (["layer.a.w=ok", "none=x"], USAGE, '"none"')):
                 run("rename", path, *words, code=code)
                 self.assertIn(why, run.errors)

@@ -207,7 +207,8 @@ void check_sparse(const object_view& object, const json& described) {
 
 void check_object(const object_view& object, const json& described) {
     INFO(described.at("name").get<std::string>());
-    CHECK(object.shape() == ztensor::shape(ztensor::span<const std::uint64_t>(described.at("shape").get<integers>())));
+    const auto dimensions = described.at("shape").get<integers>();
+    CHECK(object.shape() == ztensor::shape(ztensor::span<const std::uint64_t>(dimensions)));
     CHECK(object.format().text() == described.at("format").get<std::string>());
     CHECK(found_attributes(object.attributes()) == described_attributes(described.at("attributes")));
     if (is_sparse(described)) {
