@@ -40,7 +40,7 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 /// "ok" if one item fills all bytes, "ok, and N more", or the code of the fault.
-std::string skipped(bytes_view content, std::size_t depth = 0) {
+std::string skipped(ztensor::bytes_argument content, std::size_t depth = 0) {
     cbor_cursor cursor(content, depth);
     if (!cursor.skip()) {
         CHECK(cursor.failed());

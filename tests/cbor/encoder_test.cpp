@@ -92,7 +92,7 @@ TEST_CASE("strings and containers are written with the shortest head") {
     CHECK(head_of_text(65536) == "7a00010000");
 
     cbor_encoder encoder;
-    encoder.byte_string(from_hex("0102"));
+    encoder.byte_string(ztensor::bytes_argument(from_hex("0102")));
     encoder.text("\xc3\xbc");
     encoder.begin_array(24);
     encoder.begin_map(2);
@@ -101,7 +101,7 @@ TEST_CASE("strings and containers are written with the shortest head") {
     encoder.boolean(false);
     encoder.boolean(true);
     encoder.null();
-    encoder.encoded(from_hex("c100"));
+    encoder.encoded(ztensor::bytes_argument(from_hex("c100")));
     CHECK(to_hex(encoder.bytes()) == "42010262c3bc9818a2bffff4f5f6c100");
     CHECK(to_hex(std::move(encoder).take()) == "42010262c3bc9818a2bffff4f5f6c100");
 }

@@ -9,6 +9,7 @@
 #include "support/temp_dir.hpp"
 #include "write/models_saved.hpp"
 
+#include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/import.hpp>
 #include <ztensor/reader.hpp>
