@@ -25,11 +25,11 @@ work_file::~work_file() {
     std::filesystem::remove_all(folder_, ignored);
 }
 
-void work_file::write(ztensor::bytes_view content) const {
+void work_file::write(ztensor::bytes_argument content) const {
     write("f.zt", content);
 }
 
-void work_file::write(const char* name, ztensor::bytes_view content) const {
+void work_file::write(const char* name, ztensor::bytes_argument content) const {
     std::ofstream(folder_ / name, std::ios::binary | std::ios::trunc)
         .write(static_cast<const char*>(static_cast<const void*>(content.data())),
                static_cast<std::streamsize>(content.size()));

@@ -21,9 +21,9 @@ public:
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
     [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
-    void write(ztensor::bytes_view content) const;
+    void write(ztensor::bytes_argument content) const;
     /// Another file of the folder.
-    void write(const char* name, ztensor::bytes_view content) const;
+    void write(const char* name, ztensor::bytes_argument content) const;
     [[nodiscard]] std::vector<std::byte> read() const;
     /// Nothing lies beside it: no temporary, no record.
     [[nodiscard]] bool is_alone() const;
