@@ -160,7 +160,7 @@ TEST_CASE("bools of another format are copied as 0 and 1 from file to file, and 
         to.finish().value();
         CHECK(mask_in(reader::open(folder / "copy.zt").value()) == expected);
     }
-    auto shards = ztensor::sharded_writer::create(folder / "shards.zt", {}).value();
+    auto shards = ztensor::sharded_writer::create(folder / "shards.zt", ztensor::write_options().shard_bytes(1 << 20)).value();
     ztensor::copy(file, shards).value();
     shards.finish().value();
     CHECK(support::memory_of(

@@ -465,9 +465,7 @@ private:
         }
         const bool has_attributes = target.kind == pickle_kind::tensor || target.kind == pickle_kind::storage ||
                                     target.kind == pickle_kind::unknown_global;
-        const bool holds_items = target.kind == pickle_kind::dictionary || target.kind == pickle_kind::list ||
-                                 target.kind == pickle_kind::set;
-        return has_attributes || (holds_items && state.kind == pickle_kind::dictionary)
+        return has_attributes || (target.kind == pickle_kind::dictionary && state.kind == pickle_kind::dictionary)
                    ? result<void>()
                    : fail(errc::pickle_refused, "the pickle sets the state of {} at byte {}, which is refused",
                           {name(target.kind), from_.position()});

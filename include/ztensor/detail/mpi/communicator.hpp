@@ -75,7 +75,7 @@ public:
         bytes_.resize(bytes_.size() + 8);
         store_little(number, &bytes_[bytes_.size() - 8], 8);
     }
-    void put(bytes_view bytes) {
+    void put(bytes_argument bytes) {
         put(uint64_t{bytes.size()});
         bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     }

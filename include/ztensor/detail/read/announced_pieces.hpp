@@ -83,6 +83,9 @@ private:
         uint64_t wanted_bytes;
     };
 
+    /// A source may claim any length, and each piece takes memory: what is behind so many is read when it is wanted.
+    static constexpr size_t most_staged = size_t{1} << 18;
+
     [[nodiscard]] bool joins(uint64_t begin, uint64_t end, const range& next) const noexcept;
     void drop(announced_piece& piece) noexcept;
 
@@ -149,7 +152,7 @@ inline void announced_pieces::cut(size_t share) {
                 continue;
             }
         }
-        for (; begin < each.end; begin = staged_.back().end) {
+        for (; begin < each.end && staged_.size() < most_staged; begin = staged_.back().end) {
             announced_piece& piece = staged_.emplace_back();
             piece.begin = begin;
             piece.end = begin + (std::min<uint64_t>)(best_.request_bytes, each.end - begin);

@@ -34,8 +34,8 @@ inline result<span<byte>> read_growing(const opened_file& file, const component_
     // arrives.
     const bool is_cold = source_access::is_cold(*file.source, component.offset, component.length);
     const size_t piece = is_cold ? total : (std::max<size_t>)(cached_piece_bytes / request.size_bytes, 1);
-    const read_ahead stored(file.options.threads(), *file.source, component.offset, component.length);
     const prefault ahead(reserve_large(elements, total, request.size_bytes), threads_for_pages(file));
+    const read_ahead stored(file.options.threads(), *file.source, component.offset, component.length);
     blob_check check(file, component);
     span<byte> memory;
     for (size_t done = 0; done < total; done += piece) {
