@@ -105,7 +105,7 @@ TEST_CASE("parts of what is left are verified, whatever lies between them") {
         const support::temp_dir folder;
         auto out = ztensor::writer::create(folder / "s.zt", ztensor::write_options().version(version)).value();
         for (const char* const name : {"a", "b", "c"}) {
-            out.add(name, {1}, std::vector<float>{1}, ztensor::store().digest(ztensor::digest::crc32c)).value();
+            out.add(name, {1}, std::vector<float>{1}, ztensor::store().digest(ztensor::digest::sha256)).value();
         }
         out.finish().value();
         support::write_file(folder / "i.json", index_of(R"("a": "s.zt", "c": "s.zt")"));
@@ -152,7 +152,8 @@ TEST_CASE("what is left out of a set takes no more than so much memory, and the 
         listed_bytes += each.name.size() + each.where.size() + each.why.size() + 256;
     }
     const std::uint64_t header_bytes = ztensor::open_any(folder / "1.safetensors").value().manifest_bytes();
-    CHECK(listed_bytes < (std::uint64_t{1} << 20) + header_bytes);
+    constexpr std::uint64_t most_of_count = 1024; // of the item that counts the rest
+    CHECK(listed_bytes < (std::uint64_t{1} << 20) + header_bytes + most_of_count);
     if (skipped.size() < 29'999) {
         CHECK(skipped.back().why ==
               std::to_string(30'000 - skipped.size()) + " more files or objects are left out, too many to be listed");
@@ -189,7 +190,7 @@ TEST_CASE("a file that is damaged, missing or a part of its model is no file wit
         std::string content;
         errc code;
     } const cases[] = {
-        {"b.safetensors", "nothing of the kind", errc::header_malformed},
+        {"b.safetensors", "nothing of the kind", errc::manifest_out_of_bounds},
         {"b.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", errc::foreign_file},
         {"b.bin", "<!DOCTYPE html><html></html>", errc::foreign_file},
         {"b.bin", object_of_program.substr(0, 30), errc::truncated},

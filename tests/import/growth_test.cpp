@@ -214,8 +214,11 @@ bytes index_of(std::size_t count, bool are_equal, bool are_shards) {
 
 // -- .zt
 
+constexpr std::uint64_t most_components = std::uint64_t{1} << 22;
+
 bytes zt(ztensor::format_version version, const std::function<void(ztensor::writer&)>& fill) {
-    return support::as_string(support::written(ztensor::write_options().version(version), fill));
+    const auto options = ztensor::write_options().version(version).max_components_per_object(most_components);
+    return support::as_string(support::written(options, fill));
 }
 bytes zt_objects(ztensor::format_version version, std::size_t count, ztensor::digest digest = ztensor::digest::none) {
     return zt(version, [&](ztensor::writer& to) {
@@ -345,8 +348,9 @@ std::vector<kind> kinds() {
 }
 
 /// Opens the content, which may be refused, asks for everything in it, and copies it.
-void use(const bytes& content, const char* name) {
-    const auto file = ztensor::open_any(std::make_shared<support::watched_source>(content), name);
+void use(const std::shared_ptr<support::watched_source>& content, const char* name) {
+    const auto file = ztensor::open_any(content, name,
+                                        ztensor::read_options().max_components_per_object(most_components));
     if (!file) {
         return;
     }
@@ -365,10 +369,11 @@ void use(const bytes& content, const char* name) {
 
 /// The least of several runs, in seconds of the processor.
 double seconds_for(const kind& of, const bytes& content) {
+    const auto source = std::make_shared<support::watched_source>(content);
     double least = 1e9;
     for (int i = 0; i < 3; ++i) {
         const std::clock_t start = std::clock();
-        use(content, of.name);
+        use(source, of.name);
         least = (std::min)(least, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
     }
     return least;

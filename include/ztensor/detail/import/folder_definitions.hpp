@@ -126,17 +126,22 @@ public:
     }
     [[nodiscard]] bool begin_array() override {
         const bool is_list_of_files = is_in_map_ && depth_ == 2;
-        names_groups_ = names_groups_ || is_list_of_files;
+        is_empty_list_ = is_list_of_files;
         return depth_ == 0 || (is_within_map() && !is_list_of_files) ? refuse_kind("an array") : ++depth_ != 0;
     }
     [[nodiscard]] bool end_array() override {
         --depth_;
-        return true;
+        return is_empty_list_ ? refuse_kind("an empty array") : true;
     }
     [[nodiscard]] bool text(string_view value) override {
         if (!is_in_map_) {
             return other("text");
         }
+        const bool is_of_keras = ends_with_ignoring_case(value, ".h5");
+        if (depth_ > 2 && !is_of_keras) {
+            return refuse_kind("an array");
+        }
+        is_empty_list_ = false;
         if (!is_file_below(value)) {
             return refuse(fail(errc::name_invalid,
                                "the index says that {} is in {}, which is no plain path of a file beside it",
@@ -145,7 +150,7 @@ public:
         if (entries_.size() >= max_objects_) {
             return refuse(fail(errc::limit_exceeded, "the index names more than {} objects", {max_objects_}));
         }
-        names_groups_ = names_groups_ || (starts_with(name_, "/") && ends_with_ignoring_case(value, ".h5"));
+        names_groups_ = names_groups_ || (is_of_keras && (depth_ > 2 || starts_with(name_, "/")));
         const size_t met = files_.size();
         entries_.push_back({name_, files_.emplace(value, met).first->second});
         return true;
@@ -184,6 +189,7 @@ private:
     bool is_metadata_ = false; ///< the value that comes next, or that is read, is "metadata"
     bool is_sizes_ = false;    ///< likewise "file_sizes" in it
     bool names_groups_ = false;
+    bool is_empty_list_ = false; ///< a list of files has begun, and none has come
 };
 
 /// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
