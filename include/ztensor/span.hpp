@@ -62,8 +62,10 @@ inline constexpr bool is_view_v = std::ranges::enable_borrowed_range<C>;
 #else
 inline constexpr bool is_view_v = false;
 #endif
+/// A span refers to elements.
 template <class T>
 inline constexpr bool is_view_v<span<T>> = true;
+/// A view of text refers to characters.
 template <class Char, class Traits>
 inline constexpr bool is_view_v<std::basic_string_view<Char, Traits>> = true;
 

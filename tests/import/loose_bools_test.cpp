@@ -59,7 +59,7 @@ bytes onnx(const bytes& data) {
 bytes onnx_numbers() {
     using support::protobuf::field;
     bytes all;
-    for (const std::uint64_t each : {0, 1, 256, 2, 0, 0x7fffff00}) {
+    for (const std::uint64_t each : {0u, 1u, 256u, 2u, 0u, 0x7fffff00u}) {
         all += field(5, each);
     }
     return all;
