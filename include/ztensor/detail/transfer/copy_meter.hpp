@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_TRANSFER_COPY_METER_HPP
 #define ZTENSOR_DETAIL_TRANSFER_COPY_METER_HPP
 
-#include <ztensor/copy.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/read/progress_meter.hpp>
@@ -16,10 +15,11 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// For one thread.
+/// For one thread. Progress is copy_progress, whose header needs this one.
+template <class Progress>
 class copy_meter {
 public:
-    explicit copy_meter(const std::function<bool(const copy_progress&)>& tell)
+    explicit copy_meter(const std::function<bool(const Progress&)>& tell)
         : tell_(tell), watch_(telling{this}, static_cast<bool>(tell)) {}
 
     /// Before the work begins: so many bytes more will be added.
@@ -48,8 +48,8 @@ private:
                     {progress_.done_bytes, progress_.total_bytes});
     }
 
-    const std::function<bool(const copy_progress&)>& tell_;
-    copy_progress progress_;
+    const std::function<bool(const Progress&)>& tell_;
+    Progress progress_;
     asking_watch<telling> watch_;
 };
 
