@@ -19,7 +19,7 @@ struct character {
     bool is_shown = false; ///< no control character, and none that can't be seen or changes the direction of text
 };
 
-/// Of text that is not empty.
+/// The text is not empty.
 character first_character(std::string_view text);
 
 /// As JSON escapes it, or \xNN where it is not UTF-8.

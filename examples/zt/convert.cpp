@@ -116,7 +116,7 @@ void tell_share(const std::vector<ztensor::reader>& files, const convert_options
               << std::setprecision(1) << 100 * share << " %\n";
 }
 
-/// Where codes would become numbers without their scales, or a file of their own.
+/// Refuses codes that would become numbers without their scales, or a file of their own.
 void require_numbers(const std::vector<ztensor::reader>& files, const convert_options& options) {
     const bool is_npy = has_ending(options.out, ".npy");
     if (options.takes_raw_values || (options.how.dtype.empty() && !is_npy)) {

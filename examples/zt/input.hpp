@@ -48,7 +48,7 @@ struct input_set {
     std::vector<ztensor::reader> files;
 };
 
-/// The same of the shards of a model, by their folder or index, or of one file.
+/// Opens the shards of a model, by their folder or index, or of one file.
 input_set open_set(const std::string& path, const input_options& options = {});
 
 /// The files of such a set.

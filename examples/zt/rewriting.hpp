@@ -26,7 +26,7 @@ ztensor::format_version version_like(const ztensor::reader& file);
 /// What --dtype is about: floats, and numbers narrower than a byte.
 [[nodiscard]] bool is_floating(const ztensor::component_view& part);
 
-/// The same error; where a format has no such floats, with the option that makes others of them.
+/// Gives the error back, and adds the option that makes other floats where a format lacks these.
 [[nodiscard]] ztensor::error with_way_out(ztensor::error why, const ztensor::reader& from);
 
 /// How objects are stored in the new file. What is not asked for stays as it was.

@@ -16,7 +16,7 @@ struct convention {
     std::string_view scales;
 };
 
-/// Of the last part of a name, behind the last dot or slash.
+/// Words for the last part of a name, behind the last dot or slash.
 constexpr convention by_part[] = {
     {"weight", "scale"},                  // DeepSeek-V4
     {"weight", "scales"},                 // MLX
@@ -33,7 +33,7 @@ constexpr convention by_part[] = {
     {"_data", "_scale"},     // Quanto
 };
 
-/// Of the end of a name, whatever stands before it.
+/// Words for the end of a name, whatever stands before it.
 constexpr convention by_end[] = {
     {"", "_scale"},           // compressed-tensors, ModelOpt, ComfyUI
     {"", "_scale_inv"},       // DeepSeek-V3, transformers

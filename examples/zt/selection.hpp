@@ -25,7 +25,7 @@ void require_match(const std::string& pattern, const std::vector<ztensor::reader
 /// Other names of objects.
 class renamings {
 public:
-    /// Of OLD=NEW: a * in OLD, of which there may be one, keeps in NEW what it stood for. `said_by` is what the texts
+    /// Reads OLD=NEW: a * in OLD, of which there may be one, keeps in NEW what it stood for. `said_by` is what the texts
     /// come from. Throws usage_error for what is none.
     renamings() = default;
     renamings(const std::vector<std::string>& texts, const char* said_by);

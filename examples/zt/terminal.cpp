@@ -62,7 +62,7 @@ std::size_t total_width(const std::vector<std::size_t>& widths) {
     return std::accumulate(widths.begin(), widths.end(), widths.empty() ? 0 : gap * (widths.size() - 1));
 }
 
-/// The same, given away from the widest that may be cut until all fit.
+/// Columns for each, taken from the widest that may be cut until all fit.
 std::vector<std::size_t> fitted_widths(const std::vector<column>& columns,
                                        const std::vector<std::vector<std::string>>& rows) {
     constexpr std::size_t least = 8;

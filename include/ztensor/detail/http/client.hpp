@@ -555,7 +555,7 @@ private:
     http_attempt* last_ = nullptr;
     bool is_over_ = false;
     bool can_be_woken_ = true; ///< as far as was tried
-    os_condition has_failed_;  ///< nobody gives notice of it
+    os_condition has_failed_;  ///< no thread gives notice of it
 
     // The worker's own.
     size_t active_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// MD5 (RFC 1321), which S3 makes the ETags of objects of. It says whether an object is the one that was written, where
-// nobody tries to deceive; nothing else uses it.
+// MD5 (RFC 1321), which S3 makes the ETags of objects of. It tells whether an object is the one that was written. It
+// is no protection against forgery, and nothing else uses it.
 #ifndef ZTENSOR_DETAIL_HTTP_MD5_HPP
 #define ZTENSOR_DETAIL_HTTP_MD5_HPP
 
@@ -21,7 +21,7 @@ using md5_value = std::array<byte, 16>;
 struct md5_state {
     uint32_t words[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
 
-    /// Of 64 bytes.
+    /// Takes in 64 bytes.
     void take_block(const byte* block) noexcept {
         static constexpr uint32_t sines[64] = { // the integer part of 2^32 * |sin(i + 1)|
             0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
@@ -72,15 +72,13 @@ struct md5_state {
     last[rest] = byte{0x80};
     const size_t end = rest < 56 ? 64 : 128;
     const uint64_t bits = uint64_t{bytes.size()} * 8;
-    for (unsigned i = 0; i < 8; ++i) {
-        last[end - 8 + i] = static_cast<byte>(bits >> (8 * i) & 0xff);
-    }
+    store_little(bits, last + end - 8, 8);
     for (size_t at = 0; at < end; at += 64) {
         state.take_block(last + at);
     }
     md5_value value{};
-    for (unsigned i = 0; i < value.size(); ++i) {
-        value[i] = static_cast<byte>(state.words[i / 4] >> (8 * (i % 4)) & 0xff);
+    for (size_t i = 0; i < 4; ++i) {
+        store_little(state.words[i], value.data() + 4 * i, 4);
     }
     return value;
 }

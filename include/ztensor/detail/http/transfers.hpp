@@ -53,8 +53,8 @@ public:
 
     [[nodiscard]] size_t under_way() const noexcept { return inbox_.under_way; }
     result<void> submit(http_piece& piece) noexcept { return client_.submit(piece.attempt, inbox_); }
-    /// Which of `pieces` has news; one of them is under way. Null if nobody waits for them any more: the thread's watch
-    /// says so, or `wanted`, unless it is null.
+    /// Gives the piece that has news; one of them is under way. Null if no call waits for them any more: the thread's
+    /// watch says so, or `wanted`, unless it is null.
     template <class Pieces>
     [[nodiscard]] http_piece* wait(const Pieces& pieces, const read_requests* wanted = nullptr) noexcept {
         const http_attempt* ended = nullptr;
