@@ -286,6 +286,24 @@ private:
     return told.empty() ? string_view("of no known name") : told;
 }
 
+/// The filters that the first stored chunk did not go through, as a mask with a bit for each filter in their order: all
+/// where nothing is stored, none where libhdf5 can't say.
+[[nodiscard]] inline unsigned hdf5_filters_left_out(hid_t dataset) noexcept {
+    const hdf5_id space(::H5Dget_space(dataset), &H5Sclose);
+    hsize_t chunks = 0;
+    if (!space || ::H5Dget_num_chunks(dataset, space.get(), &chunks) < 0) {
+        return 0;
+    }
+    hsize_t place[H5S_MAX_RANK] = {};
+    unsigned left_out = 0;
+    haddr_t offset = 0;
+    hsize_t bytes = 0;
+    if (chunks == 0) {
+        return ~0U;
+    }
+    return ::H5Dget_chunk_info(dataset, space.get(), 0, place, &left_out, &offset, &bytes) < 0 ? 0 : left_out;
+}
+
 // -- attribute values
 //
 // Attributes of HDF5 objects as CBOR: numbers, bools, texts, and arrays of them.
