@@ -37,27 +37,51 @@ namespace detail {
     return only.get();
 }
 
-/// The process of the thread that holds it; 0: none. In a child that was forked off meanwhile it is the parent's: there
-/// the mutex stays locked, and libhdf5 is in the middle of a call, for ever.
-[[nodiscard]] inline std::atomic<uint64_t>& hdf5_process() noexcept {
-    static std::atomic<uint64_t> inside{0};
-    return inside;
+/// The process whose threads hold the mutex or are on their way into or out of it (its upper half), and how many they
+/// are (its lower half). In a child that was forked off while there were any, the mutex may stay locked and libhdf5 in
+/// the middle of a call, for ever.
+[[nodiscard]] inline std::atomic<uint64_t>& hdf5_callers() noexcept {
+    static std::atomic<uint64_t> callers{0};
+    return callers;
 }
-[[nodiscard]] inline bool is_hdf5_usable() noexcept {
-    const uint64_t inside = hdf5_process();
-    return inside == 0 || inside == process_id();
+[[nodiscard]] inline bool is_hdf5_usable(uint64_t callers = hdf5_callers()) noexcept {
+    return (callers & 0xffffffffu) == 0 || callers >> 32 == (process_id() & 0xffffffffu);
 }
 
-/// Holds the mutex as long as it lives.
+/// Holds the mutex as long as it lives, where libhdf5 is usable.
 class hdf5_hold {
 public:
-    hdf5_hold() noexcept : lock_(hdf5_mutex()) { hdf5_process() = process_id(); }
+    hdf5_hold() noexcept : is_usable_(enter()) {
+        if (is_usable_) {
+            lock_.emplace(hdf5_mutex());
+        }
+    }
     hdf5_hold(const hdf5_hold&) = delete;
     hdf5_hold& operator=(const hdf5_hold&) = delete;
-    ~hdf5_hold() { hdf5_process() = 0; }
+    ~hdf5_hold() {
+        if (is_usable_) {
+            lock_.reset();
+            --hdf5_callers();
+        }
+    }
+    [[nodiscard]] bool is_usable() const noexcept { return is_usable_; }
 
 private:
-    os_lock lock_;
+    /// Counts this thread in before it waits for the mutex: a child that is forked off later must know of it.
+    [[nodiscard]] static bool enter() noexcept {
+        uint64_t callers = hdf5_callers();
+        uint64_t with_this = 0;
+        do {
+            if (!is_hdf5_usable(callers)) {
+                return false;
+            }
+            with_this = (process_id() << 32) + (callers & 0xffffffffu) + 1;
+        } while (!hdf5_callers().compare_exchange_weak(callers, with_this));
+        return true;
+    }
+
+    const bool is_usable_;
+    optional<os_lock> lock_;
 };
 
 /// Turns the printing of errors off, and the caller's own handler on again, of whichever version of the interface.
@@ -106,23 +130,20 @@ private:
 class hdf5_session {
 public:
     hdf5_session() noexcept {
-        if (is_hdf5_usable()) {
-            held_.emplace();
+        if (hold_.is_usable()) {
+            silence_.emplace();
         }
     }
     /// Before the first call. Errors: io_error.
     [[nodiscard]] result<void> check() const {
-        return held_ ? result<void>()
-                     : fail(errc::io_error, "this process was forked off while another thread was inside of libhdf5, "
-                                            "which can't be called in it");
+        return hold_.is_usable() ? result<void>()
+                                 : fail(errc::io_error, "this process was forked off while another thread was inside "
+                                                        "of libhdf5, which can't be called in it");
     }
 
 private:
-    struct held {
-        hdf5_hold hold;
-        hdf5_silence silence;
-    };
-    optional<held> held_;
+    hdf5_hold hold_;
+    optional<hdf5_silence> silence_;
 };
 
 /// An identifier of libhdf5 that is closed with it. Made, moved and destroyed within a session.
