@@ -22,6 +22,10 @@ void add(std::string& out, std::uint64_t number) {
     out += ' ';
     out += std::to_string(number);
 }
+template <class... Texts>
+void add_all(std::string& out, const Texts&... texts) {
+    (add(out, std::string_view(texts)), ...);
+}
 
 void add(std::string& out, const ztensor::attributes_view& attributes) {
     add(out, std::uint64_t{attributes.size()});
@@ -35,11 +39,9 @@ void add(std::string& out, const ztensor::attributes_view& attributes) {
 void add(std::string& out, const ztensor::component_view& part) {
     out += "\n ";
     const auto type = part.type();
-    for (const std::string_view text :
-         {part.role(), part.dtype().text(), part.dtype().original(), type.is_present() ? type.text() : type.original(),
-          part.encoding().text(), part.shard(), part.digest().text()}) {
-        add(out, text);
-    }
+    add_all(out, part.role(), part.dtype().text(), part.dtype().original(),
+            type.is_present() ? type.text() : type.original(), part.encoding().text(), part.shard(),
+            part.digest().text());
     add(out, part.offset());
     add(out, part.stored_bytes());
     const auto decoded = part.decoded_bytes(), stated = part.uncompressed_length();
@@ -55,11 +57,8 @@ void add(std::string& out, const ztensor::component_view& part) {
 
 void add(std::string& out, const ztensor::object_view& object, bool is_2) {
     out += '\n';
-    for (const std::string_view text :
-         {object.name(), is_2 ? object.format().original() : object.format().text(), object.format().original(),
-          object.dtype().text(), object.type().is_present() ? object.type().text() : object.type().original()}) {
-        add(out, text);
-    }
+    add_all(out, object.name(), is_2 ? object.format().original() : object.format().text(), object.format().original(),
+            object.dtype().text(), object.type().is_present() ? object.type().text() : object.type().original());
     out += " [";
     for (const std::uint64_t each : object.shape()) {
         add(out, each);
