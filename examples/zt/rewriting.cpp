@@ -109,7 +109,7 @@ public:
                 refuse_unknown_floats(object);
             }
         }
-        ztensor::copy(
+        auto copied = ztensor::copy(
             from_, to_,
             ztensor::copy_options()
                 .select([&](const ztensor::object_view& object) { return selected_.takes(object) && !changes(object); })
@@ -119,8 +119,10 @@ public:
                     progress_.show(progress.done_bytes, total_bytes_, progress.object);
                     done_bytes_ = progress.done_bytes;
                     return true;
-                }))
-            .value();
+                }));
+        if (!copied) {
+            throw ztensor::exception(with_way_out(std::move(copied).error(), from_));
+        }
         for (const ztensor::object_view object : from_) {
             if (selected_.takes(object) && changes(object)) {
                 rewrite(object);
@@ -397,6 +399,13 @@ private:
 } // namespace
 
 ztensor::error with_way_out(ztensor::error why, const ztensor::reader& from) {
+    if (why.code() == ztensor::errc::name_invalid) { // of other formats; an empty name is not told as that of an object
+        const char* const advice = why.object().empty() ? "; give that of \"\" another one: --rename =NAME"
+                                                        : "; give it another one: --rename OLD=NEW";
+        return ztensor::error(why.code(), std::string(why.sentence()) + advice)
+            .in_object(why.object())
+            .in_file(why.path());
+    }
     const auto object = from.find(why.object());
     const auto elements = object ? object->data() : ztensor::result<ztensor::component_view>(object.error());
     if (why.code() != ztensor::errc::not_expressible || !elements || !is_floating(*elements)) {

@@ -26,7 +26,8 @@ ztensor::format_version version_like(const ztensor::reader& file);
 /// What --dtype is about: floats, and numbers narrower than a byte.
 [[nodiscard]] bool is_floating(const ztensor::component_view& part);
 
-/// Gives the error back, and adds the option that makes other floats where a format lacks these.
+/// Gives the error back, and adds the option that makes other floats where a format lacks these, or another name where
+/// the format has no place for one.
 [[nodiscard]] ztensor::error with_way_out(ztensor::error why, const ztensor::reader& from);
 
 /// How objects are stored in the new file. What is not asked for stays as it was.

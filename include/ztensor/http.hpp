@@ -171,7 +171,8 @@ public:
 /// Opens the file behind a URL, of any format that open_any() reads: `open_url("https://host/model.zt")`. What belongs
 /// to it is found beside it: shards, the files of an index (".../model.safetensors.index.json"), the parts of a GGUF
 /// model and the data of an ONNX model. There are no folders. reader::path() is the URL without user info, query and
-/// fragment. Errors: those of http_source::open() and open_any().
+/// fragment. Opening can't be cancelled: a silent server ends it by stall_timeout() and deadline() of http_options.
+/// Errors: those of http_source::open() and open_any().
 inline result<reader> open_url(std::string_view url, const read_options& options = {}, const http_options& how = {}) {
     return detail::guard_memory([&]() -> result<reader> {
         ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, http_source::open(url, how));

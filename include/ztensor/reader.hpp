@@ -105,7 +105,8 @@ public:
     static result<reader> join(std::vector<reader> files);
 
     [[nodiscard]] bool is_open() const noexcept { return file_.use_count() != 0; }
-    /// Readers of the single files, in the order in which they were given; those of an index sorted by name. Of one
+    /// Readers of the single files, in the order in which they were given; those of an index sorted by name, each
+    /// without the objects that the index leaves out (skipped() lists them), which are hidden from every call. Of one
     /// file this reader itself.
     [[nodiscard]] span<const reader> files() const& noexcept;
     /// Which of the files() the object of that name is in. Errors: object_not_found.

@@ -146,6 +146,21 @@ bytes shared_sizes(std::size_t count) {
                   pickled::call(pickled::global("torch._utils", "_rebuild_tensor"),
                                 {pickled::storage("ByteStorage", "0", 1), pickled::number(0), recalled, recalled}));
 }
+/// As many strides as tensors, which share them, and whose storages are not known.
+bytes shared_strides(std::size_t count) {
+    const bytes one = "(K\1t";
+    return shared(count, "(" + repeated(count, "K\1") + "t",
+                  pickled::call(pickled::global("torch._utils", "_rebuild_tensor"),
+                                {pickled::storage("Float2Storage", "0", 1), pickled::number(0), one, recalled}));
+}
+/// As many sizes as sparse tensors, which share them.
+bytes shared_sparse_sizes(std::size_t count) {
+    const bytes indices = pickled::strided(pickled::storage("LongStorage", "0", 1), {1, 1}, {1, 1});
+    return shared(count, "(" + repeated(count, "K\1") + "t",
+                  pickled::call(pickled::global("torch._utils", "_rebuild_sparse_tensor"),
+                                {pickled::text("torch.sparse_coo"),
+                                 pickled::tuple({indices, pickled::tensor("ByteStorage", "0", 1), recalled})}));
+}
 /// As many parts as objects, which share them.
 bytes shared_state(std::size_t count) {
     return shared(count, dictionary_of(count, false, [](std::size_t) { return bytes("K\1"); }),
@@ -290,6 +305,8 @@ std::vector<kind> kinds() {
         {"PyTorch: objects", "x.pt", [](size_t n) { return checkpoint_of("](" + repeated(n, "cmine\nX\n)R") + "e"); }},
         {"PyTorch: unlisted calls", "x.pt", unlisted_calls},
         {"PyTorch: dimensions", "x.pt", shared_sizes},
+        {"PyTorch: strides", "x.pt", shared_strides},
+        {"PyTorch: dimensions of sparse tensors", "x.pt", shared_sparse_sizes},
         {"PyTorch: one state", "x.pt", shared_state},
         {"pickle: arrays", "x.pkl",
          [](size_t n) {

@@ -172,10 +172,34 @@ TEST_CASE("arguments that no version would give are damage, whatever else is kno
     const bytes damaged = call(global("torch._utils", "_rebuild_tensor_v2"),
                                {number(1), number(0), sizes({6}), sizes({1}), "\x89", ")"});
     CHECK(refusal(opened(checkpoint(dictionary({{"odd", damaged}}), {}))) == errc::pickle_malformed);
-    const bytes many(std::vector<std::uint64_t>(65, 1).size(), 'x');
-    const std::vector<std::uint64_t> ones(many.size(), 1);
-    CHECK(refusal(opened(checkpoint(dictionary({{"odd", strided(storage("ByteStorage", "0", 1), ones, ones)}}),
-                                    {"x"}))) == errc::limit_exceeded);
+}
+
+TEST_CASE("a tensor of more dimensions than there may be is refused by its name") {
+    using namespace unlisted_values;
+    const std::vector<std::uint64_t> ones(65, 1);
+    const bytes wide = strided(storage("ByteStorage", "0", 1), ones, ones);
+    const auto by_name = [](const bytes& value) {
+        const auto file = opened(checkpoint(value, {bytes(64, 'x'), "x"}), "stem.pt");
+        REQUIRE(refusal(file) == errc::limit_exceeded);
+        CHECK(says(std::string(file.error().sentence()), "more than 64 dimensions"));
+        return std::string(file.error().object());
+    };
+    CHECK(by_name(dictionary({{"plain", tensor("ByteStorage", "1", 1)}, {"odd", wide}})) == "odd");
+    CHECK(by_name(dictionary({{"layers", "](" + wide + "e"}})) == "layers.0");
+    CHECK(by_name(wide) == "stem");
+    const bytes parameter = call(global("torch._utils", "_rebuild_parameter"), {wide, "\x88", "}"});
+    CHECK(by_name(dictionary({{"odd", parameter}})) == "odd");
+    const auto sparse = [](const bytes& indices, const std::vector<std::uint64_t>& shape) {
+        return call(global("torch._utils", "_rebuild_sparse_tensor"),
+                    {text("torch.sparse_coo"), tuple({indices, tensor("ByteStorage", "1", 1), sizes(shape)})});
+    };
+    CHECK(by_name(dictionary({{"odd", sparse(wide, {9})}})) == "odd");
+    const bytes indices = strided(storage("LongStorage", "0", 8), {1, 1}, {1, 1});
+    CHECK(by_name(dictionary({{"odd", sparse(indices, ones)}})) == "odd");
+    // One that nothing leads to has no name.
+    const bytes lost = wide + "0";
+    CHECK(support::outcome(opened(checkpoint(lost + dictionary({{"w", tensor("ByteStorage", "1", 1)}}),
+                                             {"x", "x"}))) == "ok");
 }
 
 TEST_CASE("a pickle of NumPy's arrays is read, of every protocol that says itself, and by its name") {

@@ -41,7 +41,9 @@ def check(source, text, compiler):
     right = run(*compiler, source)
     if right.returncode != 0:
         return f"the right use does not compile:\n{right.stdout}"
-    cures = {int(number): cure for number, cure in re.findall(r"MISUSE == (\d+)(?: // (.+))?", text)}
+    cures = {int(number): cure for number, cure in re.findall(r"MISUSE == (\d+)(?: +// (.+))?$", text, re.MULTILINE)}
+    if sorted(cures) != list(range(1, text.count("MISUSE ==") + 1)): # one that was left out would never be tried
+        return f"the misuses are not numbered from 1 on, each in one line: {sorted(cures)}"
     for number, cure in sorted((cures or {1: ""}).items()):
         wrong = run(*compiler, f"-DMISUSE={number}", source)
         if wrong.returncode == 0:

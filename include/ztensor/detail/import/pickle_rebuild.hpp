@@ -151,6 +151,12 @@ inline constexpr size_t most_items_looked_at = 16;
     return true;
 }
 
+/// Very many tensors may share such a tuple, so that nobody looks at what is in it: the first of them that gets a name
+/// is refused by that name.
+[[nodiscard]] inline bool has_too_many_sizes(const pickled& made, const pickle_value& sizes) noexcept {
+    return sizes.kind == pickle_kind::tuple && made.count_of(sizes) > max_rank;
+}
+
 /// A tensor as _rebuild_tensor (storage, offset, size, stride), _v2 (besides requires_grad, hooks, perhaps metadata),
 /// _v3 (with a dtype before the metadata) and _rebuild_qtensor (with a quantizer before requires_grad) are told, in a
 /// tuple. What is in `metadata` changes what the numbers mean.
@@ -166,11 +172,10 @@ inline result<pickle_value> rebuild_tensor(pickled& made, const pickle_global& g
     const pickle_value storage = made.item_of(arguments, 0);
     const pickle_value size = made.item_of(arguments, 2);
     const pickle_value stride = made.item_of(arguments, 3);
-    if (size.kind == pickle_kind::tuple && made.count_of(size) > max_rank) { // which very many tensors may share
-        return fail(errc::limit_exceeded, "a tensor has {} dimensions, more than {}", {made.count_of(size), max_rank});
-    }
+    const bool has_many_sizes = has_too_many_sizes(made, size);
     const bool has_shape =
-        made.is_tuple_of_sizes(size) && made.is_tuple_of_sizes(stride) && made.count_of(size) == made.count_of(stride);
+        has_many_sizes || (made.is_tuple_of_sizes(size) && made.is_tuple_of(stride, made.count_of(size)) &&
+                           made.is_tuple_of_sizes(stride));
     if (storage.kind != pickle_kind::storage || !made.is_size(made.item_of(arguments, 1)) || !has_shape) {
         return wrong_arguments(global);
     }
@@ -198,6 +203,9 @@ inline result<pickle_value> rebuild_tensor(pickled& made, const pickle_global& g
     if (made.storages[tensor.storage].is_meta) {
         tensor.form = pickle_form::meta;
     }
+    if (has_many_sizes) {
+        tensor.form = pickle_form::too_many_sizes;
+    }
     return made.make_tensor(tensor);
 }
 
@@ -209,16 +217,19 @@ inline result<pickle_value> rebuild_sparse(pickled& made, const pickle_global& g
         return wrong_arguments(global);
     }
     const size_t tensors = made.text_of(layout) == "torch.sparse_coo" ? 2 : 3;
-    bool is_right = made.is_tuple_of_sizes(made.item_or_none(parts, tensors));
+    const pickle_value size = made.item_or_none(parts, tensors);
+    const bool has_many_sizes = has_too_many_sizes(made, size);
+    bool is_right = has_many_sizes || made.is_tuple_of_sizes(size);
     for (size_t i = 0; is_right && i < tensors; ++i) {
         const pickle_value part = made.item_of(parts, i);
-        is_right = part.kind == pickle_kind::tensor && made.tensors[part.place].form == pickle_form::dense;
+        const pickle_form form = part.kind == pickle_kind::tensor ? made.tensors[part.place].form : pickle_form::sparse;
+        is_right = form == pickle_form::dense || form == pickle_form::too_many_sizes;
     }
     if (!is_right) {
         return wrong_arguments(global);
     }
     pickle_tensor tensor;
-    tensor.form = pickle_form::sparse;
+    tensor.form = has_many_sizes ? pickle_form::too_many_sizes : pickle_form::sparse;
     tensor.arguments = arguments.place;
     return made.make_tensor(tensor);
 }

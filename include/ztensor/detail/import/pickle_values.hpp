@@ -299,7 +299,8 @@ enum class pickle_form : uint8_t {
     conjugated_and_negated,
     quantized, ///< behind the strides is a tuple of its scheme, scale and zero point
     sparse,
-    meta, ///< a shape without elements
+    meta,           ///< a shape without elements
+    too_many_sizes, ///< of more than max_rank dimensions
 };
 
 /// Small, since there may be very many: what it is made of stays where it is.

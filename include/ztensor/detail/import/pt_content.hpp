@@ -80,7 +80,7 @@ public:
             if (is_attribute(content_.root)) {
                 return fail(errc::pickle_malformed, "the checkpoint is {}, not tensors", {name(content_.root.kind)});
             }
-            return visit(content_.root, company::plain);
+            return in_object(visit(content_.root, company::plain), name_);
         }
         if (content_.root.kind == pickle_kind::object) {
             ZTENSOR_TRY(skip_object(names.of_root, content_.root, false));

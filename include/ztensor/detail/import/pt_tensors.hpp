@@ -21,6 +21,7 @@
 #include <ztensor/io.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
@@ -84,9 +85,13 @@ public:
     pt_places(assembled_source& all, const pickled& content, storage_finder& storages, bool is_big_endian)
         : all_(all), content_(content), storages_(storages), is_big_endian_(is_big_endian) {}
 
-    /// Where a dense tensor's elements lie. Errors: shape_overflow, out_of_bounds; those of the storages.
+    /// Where a dense tensor's elements lie. Errors: limit_exceeded, shape_overflow, out_of_bounds; those of the
+    /// storages.
     result<placed_tensor> place(uint32_t number) {
         const pickle_tensor& tensor = content_.tensors[number];
+        if (tensor.form == pickle_form::too_many_sizes) {
+            return fail(errc::limit_exceeded, "the tensor has more than {} dimensions", {max_rank});
+        }
         const pickle_global& element = pickle_globals[tensor.element];
         strided_shape shape;
         ZTENSOR_TRY_ASSIGN(shown_storage storage, find(content_.storages[tensor.storage]));
