@@ -14,7 +14,6 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace zt {
@@ -108,7 +107,7 @@ std::string file_behind(const std::string& path) {
 
 std::string with_paths_of_pipes(std::string text) {
     for (const auto& [pipe, kept] : kept_files()) {
-        text = replaced(std::move(text), kept, pipe);
+        text = replaced(text, kept, pipe);
     }
     return text;
 }

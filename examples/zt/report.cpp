@@ -8,13 +8,14 @@
 #include "scales.hpp"
 #include "stats.hpp"
 #include "terminal.hpp"
+#include "texts.hpp"
 #include "wording.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,69 +33,159 @@ struct report_options {
     bool takes_raw_values = false;
 };
 
-/// Names and words of files, which need not be UTF-8.
-std::string as_utf8(std::string_view text) {
-    std::string out;
+/// A list or an object of JSON. It is text from the start: trees of the rows of a large file take most of the time.
+class json_text {
+public:
+    explicit json_text(char begin) : text_(1, begin) {}
+
+    void add(std::string_view item) {
+        text_ += text_.size() == 1 ? "" : ",";
+        text_ += item;
+    }
+    void add(std::string_view key, std::string_view value) {
+        add("\"");
+        ((text_ += key) += "\":") += value;
+    }
+    void add_if(bool has, std::string_view key, std::string_view value) {
+        if (has) {
+            add(key, value);
+        }
+    }
+    [[nodiscard]] std::string take() && {
+        text_ += text_.front() == '[' ? ']' : '}';
+        return std::move(text_);
+    }
+
+private:
+    std::string text_;
+};
+
+/// A string in ASCII. Names and words of files need not be UTF-8.
+std::string string_text(std::string_view text) {
+    std::string out = "\"";
     for (character each; !text.empty(); text.remove_prefix(each.bytes)) {
         each = first_character(text);
-        out += each.is_utf8 ? text.substr(0, each.bytes) : std::string_view("\xef\xbf\xbd"); // U+FFFD
+        if (!each.is_utf8) {
+            out += "\\ufffd";
+        } else if (text.front() == '"' || text.front() == '\\') {
+            out += {'\\', text.front()};
+        } else if (each.point >= 0x20 && each.point < 0x7f) {
+            out += text.front();
+        } else {
+            out += escaped(text, each);
+        }
     }
-    return out;
+    return out += '"';
 }
 
-json number_of(double number) {
-    return std::isfinite(number) ? json(number) : json(std::isnan(number) ? "NaN" : number < 0 ? "-inf" : "inf");
+std::string number_of(double number) {
+    return std::isfinite(number) ? json(number).dump()
+           : std::isnan(number)  ? "\"NaN\""
+           : number < 0          ? "\"-inf\""
+                                 : "\"inf\"";
 }
 
-void add_numbers(json& row, const ztensor::object_view& object, const scale_finder* finder) {
+template <class Numbers>
+std::string list_of(const Numbers& numbers) {
+    json_text list('[');
+    for (const std::uint64_t each : numbers) {
+        list.add(std::to_string(each));
+    }
+    return std::move(list).take();
+}
+
+std::string attributes_text(const ztensor::attributes_view& attributes) {
+    return json(json_of(attributes)).dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+/// What the numbers of a tensor are, or why nothing is said of them.
+struct told_numbers {
+    std::optional<number_stats> stats;
+    std::string why;
+};
+
+told_numbers numbers_of(const ztensor::object_view& object, const scale_finder* finder) {
     const std::string scales = finder != nullptr ? finder->scales_of(object) : "";
     if (!scales.empty()) {
-        row["why"] = "codes, whose scales are in " + as_utf8(scales) + "; --raw-values shows them";
-        return;
+        return {{}, "codes, whose scales are in " + scales + "; --raw-values shows them"};
     }
     const auto stats = stats_of(object);
-    if (!stats) {
-        row["why"] = as_utf8(in_words_of_zt(std::string(stats.error().sentence())));
-        return;
-    }
-    if (stats->finite() != 0) {
-        row["min"] = number_of(stats->least);
-        row["max"] = number_of(stats->most);
-        row["mean"] = number_of(stats->mean);
-        row["deviation"] = number_of(stats->deviation);
-        row["bars"] = stats->bars;
-    }
-    row["zeros"] = stats->count == 0 ? 0.0 : static_cast<double>(stats->zeros) / static_cast<double>(stats->count);
-    row["nan"] = stats->not_numbers;
-    row["infinite"] = stats->infinite;
+    return stats ? told_numbers{*stats, ""} : told_numbers{{}, in_words_of_zt(std::string(stats.error().sentence()))};
 }
 
-json row_of(const ztensor::object_view& object, bool has_stats, const scale_finder* finder) {
+std::string row_of(const ztensor::object_view& object, const told_numbers& numbers) {
     const storage_words how = storage_of(object);
     std::uint64_t offset = 0;
     for (const ztensor::component_view& part : parts_of(object)) {
         offset = offset == 0 ? part.offset() : std::min(offset, part.offset());
     }
-    json row = {{"name", as_utf8(object.name())},
-                {"type", as_utf8(type_of(object))},
-                {"format", as_utf8(object.format().text())},
-                {"shape", object.shape()},
-                {"parameters", object.element_count()},
-                {"stored", stored_bytes_of(object)},
-                {"decoded", how.decoded_bytes ? json(*how.decoded_bytes) : json()},
-                {"encoding", as_utf8(how.encodings)},
-                {"digest", as_utf8(how.digests)},
-                {"offset", offset},
-                {"attributes", json_of(object.attributes())}};
-    if (has_stats) {
-        add_numbers(row, object, finder);
-    }
-    return row;
+    const number_stats stats = numbers.stats.value_or(number_stats());
+    const bool has_stats = numbers.stats.has_value(), has_range = stats.finite() != 0;
+    const double zeros = stats.count == 0 ? 0 : static_cast<double>(stats.zeros) / static_cast<double>(stats.count);
+    json_text row('{');
+    row.add("attributes", attributes_text(object.attributes()));
+    row.add_if(has_range, "bars", list_of(stats.bars));
+    row.add("decoded", how.decoded_bytes ? std::to_string(*how.decoded_bytes) : "null");
+    row.add_if(has_range, "deviation", number_of(stats.deviation));
+    row.add("digest", string_text(how.digests));
+    row.add("encoding", string_text(how.encodings));
+    row.add("format", string_text(object.format().text()));
+    row.add_if(has_stats, "infinite", std::to_string(stats.infinite));
+    row.add_if(has_range, "max", number_of(stats.most));
+    row.add_if(has_range, "mean", number_of(stats.mean));
+    row.add_if(has_range, "min", number_of(stats.least));
+    row.add("name", string_text(object.name()));
+    row.add_if(has_stats, "nan", std::to_string(stats.not_numbers));
+    row.add("offset", std::to_string(offset));
+    row.add("parameters", std::to_string(object.element_count()));
+    row.add("shape", list_of(object.shape()));
+    row.add("stored", std::to_string(stored_bytes_of(object)));
+    row.add("type", string_text(type_of(object)));
+    row.add_if(!numbers.why.empty(), "why", string_text(numbers.why));
+    row.add_if(has_stats, "zeros", number_of(zeros));
+    return std::move(row).take();
 }
 
-json content_of(const input_set& set, const report_options& options) {
+std::string tensors_of(const std::vector<ztensor::reader>& files, const report_options& options, std::uint64_t stored) {
+    const scale_finder finder(files);
+    const scale_finder* const scales = options.takes_raw_values ? nullptr : &finder;
+    json_text tensors('[');
+    std::uint64_t done = 0;
+    progress_line progress;
+    for (const ztensor::reader& file : files) {
+        for (const ztensor::object_view object : file) {
+            progress.show(done, stored, object.name());
+            tensors.add(row_of(object, options.has_stats ? numbers_of(object, scales) : told_numbers()));
+            done += stored_bytes_of(object);
+        }
+    }
+    return std::move(tensors).take();
+}
+
+std::string findings_of(const input_set& set) {
+    json_text findings('[');
+    const auto add_skipped = [&](ztensor::span<const ztensor::skipped_item> items) {
+        for (const ztensor::skipped_item& each : items) {
+            findings.add(string_text("skipped: " + each.name + ": " + each.why));
+        }
+    };
+    add_skipped(left_out_of(set));
+    for (const ztensor::reader& file : set.files) {
+        if (const auto odd = ztensor::lint(file)) {
+            for (const ztensor::lint_finding& each : *odd) {
+                findings.add(string_text(std::string(ztensor::name(each.kind)) + ": " + each.object +
+                                    (each.object.empty() ? "" : ": ") + each.sentence));
+            }
+        }
+        add_skipped(file.skipped());
+    }
+    return std::move(findings).take();
+}
+
+/// What the page shows.
+std::string content_of(const input_set& set, const report_options& options) {
     const std::vector<ztensor::reader>& files = set.files;
-    std::uint64_t objects = 0, parameters = 0, stored = 0, bytes = 0, done = 0;
+    std::uint64_t objects = 0, parameters = 0, stored = 0, bytes = 0;
     for (const ztensor::reader& file : files) {
         objects += file.size();
         bytes += file.file_bytes();
@@ -103,64 +194,37 @@ json content_of(const input_set& set, const report_options& options) {
             stored += stored_bytes_of(object);
         }
     }
-    json tensors = json::array(), findings = json::array();
-    const auto add_skipped = [&](ztensor::span<const ztensor::skipped_item> items) {
-        for (const ztensor::skipped_item& each : items) {
-            findings.push_back("skipped: " + as_utf8(each.name) + ": " + as_utf8(each.why));
-        }
-    };
-    add_skipped(left_out_of(set));
-    const scale_finder finder(files);
-    progress_line progress;
-    for (const ztensor::reader& file : files) {
-        for (const ztensor::object_view object : file) {
-            progress.show(done, stored, object.name());
-            tensors.push_back(row_of(object, options.has_stats, options.takes_raw_values ? nullptr : &finder));
-            done += stored_bytes_of(object);
-        }
-        if (const auto odd = ztensor::lint(file)) {
-            for (const ztensor::lint_finding& each : *odd) {
-                findings.push_back(std::string(ztensor::name(each.kind)) + ": " + as_utf8(each.object) +
-                                   (each.object.empty() ? "" : ": ") + as_utf8(each.sentence));
-            }
-        }
-        add_skipped(file.skipped());
-    }
     const ztensor::reader& first = files.front();
-    return {{"title", as_utf8(name_of_input(options.path))},
-            {"kind", kind_of(first) + (files.size() == 1 ? "" : ", " + grouped(files.size()) + " files")},
-            {"summary",
-             json::array({json::array({"Tensors", grouped(objects)}), json::array({"Parameters", grouped(parameters)}),
-                          json::array({"Stored", human(stored)}),
-                          json::array({files.size() == 1 ? "File" : "Files", human(bytes)})})},
-            {"tensors", std::move(tensors)},
-            {"lint", std::move(findings)},
-            {"layout", files.size() == 1 ? json(draw_layout(first, name_of_input(options.path))) : json()},
-            {"attributes", files.size() == 1 ? json(json_of(first.attributes())) : json()}};
-}
-
-/// In ASCII, and without anything that HTML would take for the end of the script.
-std::string embedded(const json& content) {
-    const std::string text = content.dump(-1, ' ', true, json::error_handler_t::replace);
-    std::string out;
-    std::size_t begin = 0;
-    for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', begin)) {
-        out.append(text, begin, at - begin) += "\\u003c";
-        begin = at + 1;
-    }
-    return out.append(text, begin);
+    const bool is_one = files.size() == 1;
+    json_text summary('[');
+    const auto add_fact = [&](const char* what, const std::string& text) {
+        summary.add('[' + string_text(what) + ',' + string_text(text) + ']');
+    };
+    add_fact("Tensors", grouped(objects));
+    add_fact("Parameters", grouped(parameters));
+    add_fact("Stored", human(stored));
+    add_fact(is_one ? "File" : "Files", human(bytes));
+    json_text content('{');
+    content.add("attributes", is_one ? attributes_text(first.attributes()) : "null");
+    content.add("kind", string_text(kind_of(first) + (is_one ? "" : ", " + grouped(files.size()) + " files")));
+    content.add("layout", is_one ? string_text(draw_layout(first, name_of_input(options.path))) : "null");
+    content.add("lint", findings_of(set));
+    content.add("summary", std::move(summary).take());
+    content.add("tensors", tensors_of(files, options, stored));
+    content.add("title", string_text(name_of_input(options.path)));
+    return std::move(content).take();
 }
 
 exit_code write_report(const report_options& options) {
     const input_set set = open_set(options.path);
     tell_skipped(set);
-    const std::string content = embedded(content_of(set, options));
-    std::ostringstream out;
-    out << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-           "content=\"width=device-width\"><title>zt report</title><style>"
-        << report_style << "</style></head><body>" << report_frame << "<script type=\"application/json\" id=\"data\">"
-        << content << "</script>\n<script>" << report_script << "</script></body></html>\n";
-    save_text(options.out, out.str(), options.path, set.files);
+    std::string page = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+                       "content=\"width=device-width\"><title>zt report</title><style>";
+    ((page += report_style) += "</style></head><body>") += report_frame;
+    page += "<script type=\"application/json\" id=\"data\">";
+    page += replaced(content_of(set, options), "<", "\\u003c"); // or HTML might take one for the end of the script
+    ((page += "</script>\n<script>") += report_script) += "</script></body></html>\n";
+    save_text(options.out, page, options.path, set.files);
     return good;
 }
 

@@ -56,11 +56,14 @@ std::string usage_of(const CLI::App& command) {
     return out;
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-        text.replace(at, from.size(), to);
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+    std::string out;
+    std::size_t begin = 0;
+    for (std::size_t at = text.find(from); at != std::string_view::npos; at = text.find(from, begin)) {
+        (out += text.substr(begin, at - begin)) += to;
+        begin = at + from.size();
     }
-    return text;
+    return out += text.substr(begin);
 }
 
 } // namespace zt

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zt {
@@ -26,7 +27,7 @@ std::string argument_synopsis(const CLI::Option& argument);
 /// "zt info [OPTIONS] FILE"
 std::string usage_of(const CLI::App& command);
 /// `text` with every `from` replaced by `to`.
-std::string replaced(std::string text, const std::string& from, const std::string& to);
+std::string replaced(std::string_view text, std::string_view from, std::string_view to);
 
 } // namespace zt
 

@@ -3,7 +3,6 @@
 
 #include "texts.hpp"
 
-#include <utility>
 
 namespace zt {
 namespace {
@@ -72,7 +71,7 @@ constexpr wording wordings[] = {
 
 std::string in_words_of_zt(std::string sentence) {
     for (const wording& each : wordings) {
-        sentence = replaced(std::move(sentence), each.of_library, each.of_zt);
+        sentence = replaced(sentence, each.of_library, each.of_zt);
     }
     return sentence;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Doubles each count that a file, a set of files or a command line may have, and asks of each command of zt for less than
-2.6 times the time. Needs nothing but Python.
+"""Makes each count that a file, a set of files or a command line may have four times as large, and asks of each command of
+zt for less than 5.2 times the time. Needs nothing but Python.
 
 Usage: test_growth.py ZT...: the program, after an emulator if it needs one.
 """
@@ -19,9 +19,9 @@ import unittest
 if sys.platform != "win32":
     import resource
 
-MOST_GROWTH = 2.6       # of the time for twice as much: 2 and what caches and noise add
+MOST_GROWTH = 5.2       # of the time for four times as much: 4 and what caches and noise add
 LEAST_SECONDS = 0.1     # a run that takes less says nothing
-MOST_COUNT = 1 << 17
+MOST_COUNT = 1 << 16
 RUNS, TRIES = 3, 4
 SEEN = set()            # commands that were measured
 ZT = []
@@ -99,15 +99,14 @@ class GrowthTest(unittest.TestCase):
         self.dir = pathlib.Path(folder.name)
 
     def seconds(self, make, count):
-        """The least of several runs. make(folder, count) prepares one and gives its words."""
-        least = None
-        for _ in range(RUNS):
-            folder = self.dir / "run"
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            taken = cpu_seconds(make(folder, count))
-            least = taken if least is None else min(least, taken)
-        return least
+        """What one run takes. make(folder, count) prepares it and gives its words."""
+        folder = self.dir / "run"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return cpu_seconds(make(folder, count))
+
+    def least_seconds(self, make, count):
+        return min(self.seconds(make, count) for _ in range(RUNS))
 
     def grows_as_its_input(self, what, make, count=256, most=MOST_COUNT):
         with self.subTest(what=what):
@@ -115,11 +114,12 @@ class GrowthTest(unittest.TestCase):
                 count = min(most, count * (4 if once < LEAST_SECONDS / 5 else 2))
             growth = []
             for _ in range(TRIES):
-                growth.append(self.seconds(make, 2 * count) / once)
-                if growth[-1] < MOST_GROWTH:
-                    return
-                once = self.seconds(make, count)
-            self.fail(f"{what}: {count} take {once:.2f} s, and twice as many {min(growth):.1f} times that")
+                once = self.least_seconds(make, count)
+                for _ in range(RUNS):
+                    growth.append(self.seconds(make, 4 * count) / once)
+                    if growth[-1] < MOST_GROWTH:  # and so is the least of all runs
+                        return
+            self.fail(f"{what}: {count} take {once:.2f} s, and four times as many {min(growth):.1f} times that")
 
     def each_command(self, what, kind, commands, **bounds):
         """`commands`: name and words, which get the file of `count` and a folder for what is written."""
@@ -145,6 +145,7 @@ class GrowthTest(unittest.TestCase):
         "info --json": lambda path, _: ["--json", path],
         "info --all": lambda path, _: ["--all", path],
         "report": lambda path, folder: [path, "-o", folder / "r.html"],
+        "report --no-stats": lambda path, folder: ["--no-stats", path, "-o", folder / "r.html"],
         "diff": lambda path, _: [path, path],
         "convert": lambda path, folder: [path, folder / "x.zt"],
         "convert to safetensors": lambda path, folder: [path, folder / "x.safetensors"],
@@ -159,6 +160,7 @@ class GrowthTest(unittest.TestCase):
     def test_tensors(self):
         self.each_command("tensors", lambda path, count: zt_file(path, count), {
             **self.READING,
+            "info --json --digests": lambda path, _: ["--json", "--digests", path],
             "info --tree": lambda path, _: ["--tree", path],
             "info --layout": lambda path, folder: ["--layout", folder / "x.svg", path],
             "info --sort": lambda path, _: ["--sort", "name", path],
@@ -198,7 +200,7 @@ class GrowthTest(unittest.TestCase):
             "lint": lambda path, _: [path],
             "split": lambda path, folder: ["--size", "1MB", path, folder / "shards"],
             "append": lambda path, folder: ["--rename", "model.*=more.*", self.changed(path, folder), path],
-        }, most=1 << 14)  # each tensor takes a page
+        }, most=1 << 13)  # each tensor takes a page
 
     def test_attributes_of_the_file(self):
         self.each_command("attributes of the file", lambda path, count: zt_file(path, 1, keys(count)), {
@@ -247,10 +249,10 @@ class GrowthTest(unittest.TestCase):
                 "print": lambda path, _: [path, name(0)],
                 "bench": lambda path, _: [path]}.items():
             self.grows_as_its_input(f"{command}, files", lambda folder, count, words=words, command=command:
-                                    [command.split()[0], *words(shards(folder, count), folder)], count=64, most=512)
+                                    [command.split()[0], *words(shards(folder, count), folder)], count=64, most=256)
 
     def test_words_of_the_command_line(self):
-        tensors = zt_file(self.dir / "words.zt", 1 << 13)
+        tensors = zt_file(self.dir / "words.zt", 1 << 14)
         for command, words in {
                 "rename": lambda folder, count: [self.changed(tensors, folder), *(f"{name(at)}=r{at}" for at in range(count))],
                 "remove": lambda folder, count: [self.changed(tensors, folder), *(name(at) for at in range(count))],
@@ -268,7 +270,7 @@ class GrowthTest(unittest.TestCase):
                 os.utime(path, (0, 0))
             return ["sweep", folder]
         SEEN.add("sweep")
-        self.grows_as_its_input("sweep, temporary files", make, most=1 << 14)
+        self.grows_as_its_input("sweep, temporary files", make, most=1 << 13)
 
     def test_zz_every_command_was_measured(self):
         overview = subprocess.run([*ZT, "--help"], capture_output=True, text=True, check=True).stdout
