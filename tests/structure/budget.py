@@ -83,7 +83,8 @@ LIMITS = {
 }
 MEASURED_BY = "x86_64-linux-gnu", "12.2.0"
 PAIRS = 3
-SECONDS_VARY = 1.1
+# By how much a figure may be above its limit: headers of the system change with its updates, and machines are busy.
+VARY = {"lines": 1.0, "programs": 1.01, "seconds": 1.1}
 
 # What a header belongs to. The modules' headers stand among the core's so far, so that the modules are asked first.
 MODULES = {
@@ -275,7 +276,7 @@ def main():
     problems = check_parts(house.read_headers(PROJECT))
     figures = (measure_lines(PROJECT) if options.what == "lines" else
                measure_programs(options.compiler) if options.what == "programs" else measure_seconds(options.compiler))
-    broken = print_table(figures, LIMITS[options.what], SECONDS_VARY if options.what == "seconds" else 1.0)
+    broken = print_table(figures, LIMITS[options.what], VARY[options.what])
     if options.lower and options.what != "seconds":
         script = pathlib.Path(__file__)
         script.write_text(lowered(script.read_text(encoding="utf-8"), figures, LIMITS[options.what]), encoding="utf-8")
