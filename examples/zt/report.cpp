@@ -60,20 +60,31 @@ private:
     std::string text_;
 };
 
+/// Whether a string in ASCII holds the byte as it is.
+bool is_plain(char each) {
+    return each >= 0x20 && each < 0x7f && each != '"' && each != '\\';
+}
+
 /// A string in ASCII. Names and words of files need not be UTF-8.
 std::string string_text(std::string_view text) {
     std::string out = "\"";
-    for (character each; !text.empty(); text.remove_prefix(each.bytes)) {
-        each = first_character(text);
+    while (!text.empty()) {
+        const auto plain =
+            static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
+        out += text.substr(0, plain);
+        text.remove_prefix(plain);
+        if (text.empty()) {
+            break;
+        }
+        const character each = first_character(text);
         if (!each.is_utf8) {
             out += "\\ufffd";
         } else if (text.front() == '"' || text.front() == '\\') {
             out += {'\\', text.front()};
-        } else if (each.point >= 0x20 && each.point < 0x7f) {
-            out += text.front();
         } else {
             out += escaped(text, each);
         }
+        text.remove_prefix(each.bytes);
     }
     return out += '"';
 }
@@ -174,7 +185,7 @@ std::string findings_of(const input_set& set) {
         if (const auto odd = ztensor::lint(file)) {
             for (const ztensor::lint_finding& each : *odd) {
                 findings.add(string_text(std::string(ztensor::name(each.kind)) + ": " + each.object +
-                                    (each.object.empty() ? "" : ": ") + each.sentence));
+                                         (each.object.empty() ? "" : ": ") + each.sentence));
             }
         }
         add_skipped(file.skipped());
