@@ -467,7 +467,6 @@ private:
     /// Why the chunks can't be read: the first that is stored went through a filter that libhdf5 does not have. "" if
     /// it has all, or the writer left the filter out (an optional one does not run where it would make chunks larger).
     [[nodiscard]] static string why_unfiltered(hid_t dataset, hid_t properties) {
-        const unsigned left_out = hdf5_filters_left_out(dataset);
         const int count = ::H5Pget_nfilters(properties);
         for (int i = 0; i < count; ++i) {
             char name[64] = {};
@@ -475,8 +474,7 @@ private:
             size_t values = 0;
             const H5Z_filter_t filter = ::H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr,
                                                          sizeof name - 1, name, nullptr);
-            const bool is_used = (left_out >> i & 1U) == 0;
-            if (is_used && filter >= 0 && ::H5Zfilter_avail(filter) <= 0) {
+            if (filter >= 0 && ::H5Zfilter_avail(filter) <= 0 && hdf5_chunks_go_through(dataset, i)) {
                 return sentence("its elements are compressed by the filter {}, {}, which this libhdf5 does not have: "
                                 "set HDF5_PLUGIN_PATH to its plugin, or repack the file without it (h5repack)",
                                 {filter, in_quotes(hdf5_filter_name(filter, name))});

@@ -272,10 +272,10 @@ private:
         string_view name;
     };
     constexpr known_filter known[] = {
-        {1, "deflate"},      {2, "shuffle"},       {3, "fletcher32"},    {4, "szip"},       {5, "nbit"},
-        {6, "scaleoffset"},  {305, "LZO"},         {307, "bzip2"},       {32000, "LZF"},    {32001, "Blosc"},
-        {32004, "LZ4"},      {32008, "bitshuffle"}, {32012, "bitgroom"}, {32013, "ZFP"},    {32015, "zstd"},
-        {32017, "SZ"},       {32018, "FCIDECOMP"}, {32019, "JPEG"},      {32024, "SZ3"},    {32026, "Blosc2"},
+        {1, "deflate"},     {2, "shuffle"},        {3, "fletcher32"},   {4, "szip"},    {5, "nbit"},
+        {6, "scaleoffset"}, {305, "LZO"},          {307, "bzip2"},      {32000, "LZF"}, {32001, "Blosc"},
+        {32004, "LZ4"},     {32008, "bitshuffle"}, {32012, "bitgroom"}, {32013, "ZFP"}, {32015, "zstd"},
+        {32017, "SZ"},      {32018, "FCIDECOMP"},  {32019, "JPEG"},     {32024, "SZ3"}, {32026, "Blosc2"},
         {32028, "SPERR"},
     };
     for (const known_filter& each : known) {
@@ -286,22 +286,20 @@ private:
     return told.empty() ? string_view("of no known name") : told;
 }
 
-/// The filters that the first stored chunk did not go through, as a mask with a bit for each filter in their order: all
-/// where nothing is stored, none where libhdf5 can't say.
-[[nodiscard]] inline unsigned hdf5_filters_left_out(hid_t dataset) noexcept {
+/// Whether the first stored chunk went through a filter, by its place among those of the dataset; true where libhdf5
+/// can't say. It walks the index of chunks, and is asked for a filter that is missing alone.
+[[nodiscard]] inline bool hdf5_chunks_go_through(hid_t dataset, int filter) noexcept {
     const hdf5_id space(::H5Dget_space(dataset), &H5Sclose);
     hsize_t chunks = 0;
     if (!space || ::H5Dget_num_chunks(dataset, space.get(), &chunks) < 0) {
-        return 0;
+        return true;
     }
     hsize_t place[H5S_MAX_RANK] = {};
-    unsigned left_out = 0;
+    unsigned left_out = 0; // a bit for each filter
     haddr_t offset = 0;
     hsize_t bytes = 0;
-    if (chunks == 0) {
-        return ~0U;
-    }
-    return ::H5Dget_chunk_info(dataset, space.get(), 0, place, &left_out, &offset, &bytes) < 0 ? 0 : left_out;
+    return chunks != 0 && (::H5Dget_chunk_info(dataset, space.get(), 0, place, &left_out, &offset, &bytes) < 0 ||
+                           (left_out >> filter & 1U) == 0);
 }
 
 // -- attribute values
