@@ -70,14 +70,13 @@ private:
     /// Counts this thread in before it waits for the mutex: a child that is forked off later must know of it.
     [[nodiscard]] static bool enter() noexcept {
         uint64_t callers = hdf5_callers();
-        uint64_t with_this = 0;
-        do {
-            if (!is_hdf5_usable(callers)) {
-                return false;
+        while (is_hdf5_usable(callers)) {
+            const uint64_t with_this = (process_id() << 32) + (callers & 0xffffffffu) + 1;
+            if (hdf5_callers().compare_exchange_weak(callers, with_this)) {
+                return true;
             }
-            with_this = (process_id() << 32) + (callers & 0xffffffffu) + 1;
-        } while (!hdf5_callers().compare_exchange_weak(callers, with_this));
-        return true;
+        }
+        return false;
     }
 
     const bool is_usable_;
