@@ -352,25 +352,39 @@ TEST_CASE("an attribute of a group that is called as one of the file is listed")
     CHECK(file.skipped()[0].where == "attributes of /g");
 }
 
+namespace {
+
+/// Lets libhdf5 know a filter of the tests, or no longer.
+void know_filter(H5Z_filter_t number, H5Z_func_t function) {
+    const H5Z_class2_t filter = {H5Z_CLASS_T_VERS, number, 1, 1, "of this test", nullptr, nullptr, function};
+    H5Zregister(&filter);
+}
+void forget_filter(H5Z_filter_t number) {
+    const ztensor::hdf5_lock alone;
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    H5Zunregister(number);
+}
+std::size_t keeps(unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void**) {
+    return bytes;
+}
+/// An optional filter is left out then.
+std::size_t fails(unsigned, std::size_t, const unsigned*, std::size_t, std::size_t*, void**) {
+    return 0;
+}
+
+} // namespace
+
 TEST_CASE("elements that need a filter which is not there are an error when they are read") {
     const support::temp_dir directory;
-    const auto keep = [](unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void**) {
-        return bytes;
-    };
-    const H5Z_class2_t filter = {H5Z_CLASS_T_VERS, 300, 1, 1, "of this test", nullptr, nullptr, keep};
-    written(directory / "filter.h5", [&](hid_t to) {
-        H5Zregister(&filter);
+    written(directory / "filter.h5", [](hid_t to) {
+        know_filter(300, keeps);
         const hid_t properties = in_chunks({4});
         H5Pset_filter(properties, 300, H5Z_FLAG_MANDATORY, 0, nullptr);
         add_integers(to, "w", {8}, properties);
     });
     CHECK(open_hdf5(directory / "filter.h5").value().read<std::int32_t>("w").value().back() == 7);
     const reader again = open_hdf5(directory / "filter.h5").value();
-    {
-        const ztensor::hdf5_lock alone;
-        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-        H5Zunregister(300);
-    }
+    forget_filter(300);
     const auto failed = again.read<std::int32_t>("w");
     REQUIRE(refusal(failed) == errc::header_malformed);
     CHECK(std::string(failed.error().what()).find("filter") != std::string::npos);
@@ -378,24 +392,16 @@ TEST_CASE("elements that need a filter which is not there are an error when they
 
 TEST_CASE("a dataset whose filter is not there is listed by its number and name, and the others are read") {
     const support::temp_dir directory;
-    const auto keep = [](unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void**) {
-        return bytes;
-    };
     const std::pair<H5Z_filter_t, const char*> filters[] = {{300, "of this test"}, {32001, "Blosc"}, {32015, "zstd"}};
     for (const auto& [number, called] : filters) {
-        const H5Z_class2_t filter = {H5Z_CLASS_T_VERS, number, 1, 1, "of this test", nullptr, nullptr, keep};
-        written(directory / "filter.h5", [&, id = number](hid_t to) {
-            H5Zregister(&filter);
+        written(directory / "filter.h5", [id = number](hid_t to) {
+            know_filter(id, keeps);
             const hid_t properties = in_chunks({4});
             H5Pset_filter(properties, id, H5Z_FLAG_MANDATORY, 0, nullptr);
             add_integers(to, "packed", {8}, properties);
             add_integers(to, "w", {8}, in_chunks({4}));
         });
-        {
-            const ztensor::hdf5_lock alone;
-            H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-            H5Zunregister(number);
-        }
+        forget_filter(number);
         const reader file = open_hdf5(directory / "filter.h5").value();
         CHECK(file.size() == 1);
         CHECK(file.read<std::int32_t>("w").value().back() == 7);
@@ -409,21 +415,13 @@ TEST_CASE("a dataset whose filter is not there is listed by its number and name,
 
 TEST_CASE("a dataset whose filter is not there is read if its chunks did not go through the filter") {
     const support::temp_dir directory;
-    const auto makes_larger = [](unsigned, std::size_t, const unsigned*, std::size_t, std::size_t*, void**) {
-        return std::size_t{0}; // fails: an optional filter is left out then
-    };
-    const H5Z_class2_t filter = {H5Z_CLASS_T_VERS, 301, 1, 1, "of this test", nullptr, nullptr, makes_larger};
-    written(directory / "optional.h5", [&](hid_t to) {
-        H5Zregister(&filter);
+    written(directory / "optional.h5", [](hid_t to) {
+        know_filter(301, fails);
         const hid_t properties = in_chunks({4});
         H5Pset_filter(properties, 301, H5Z_FLAG_OPTIONAL, 0, nullptr);
         add_integers(to, "w", {8}, properties);
     });
-    {
-        const ztensor::hdf5_lock alone;
-        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-        H5Zunregister(301);
-    }
+    forget_filter(301);
     const reader file = open_hdf5(directory / "optional.h5").value();
     CHECK(file.skipped().empty());
     CHECK(file.read<std::int32_t>("w").value().back() == 7);
