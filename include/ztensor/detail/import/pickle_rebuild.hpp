@@ -151,8 +151,8 @@ inline constexpr size_t most_items_looked_at = 16;
     return true;
 }
 
-/// Very many tensors may share such a tuple, so that nobody looks at what is in it: the first of them that gets a name
-/// is refused by that name.
+/// Counts sizes without a look at them, because very many tensors may share the tuple. A tensor that has too many is
+/// refused later, where its name is known.
 [[nodiscard]] inline bool has_too_many_sizes(const pickled& made, const pickle_value& sizes) noexcept {
     return sizes.kind == pickle_kind::tuple && made.count_of(sizes) > max_rank;
 }
@@ -220,10 +220,12 @@ inline result<pickle_value> rebuild_sparse(pickled& made, const pickle_global& g
     const pickle_value size = made.item_or_none(parts, tensors);
     const bool has_many_sizes = has_too_many_sizes(made, size);
     bool is_right = has_many_sizes || made.is_tuple_of_sizes(size);
+    const auto is_of_form = [&](const pickle_value& part, pickle_form form) {
+        return part.kind == pickle_kind::tensor && made.tensors[part.place].form == form;
+    };
     for (size_t i = 0; is_right && i < tensors; ++i) {
         const pickle_value part = made.item_of(parts, i);
-        const pickle_form form = part.kind == pickle_kind::tensor ? made.tensors[part.place].form : pickle_form::sparse;
-        is_right = form == pickle_form::dense || form == pickle_form::too_many_sizes;
+        is_right = is_of_form(part, pickle_form::dense) || is_of_form(part, pickle_form::too_many_sizes);
     }
     if (!is_right) {
         return wrong_arguments(global);

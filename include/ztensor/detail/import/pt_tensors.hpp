@@ -85,7 +85,7 @@ public:
     pt_places(assembled_source& all, const pickled& content, storage_finder& storages, bool is_big_endian)
         : all_(all), content_(content), storages_(storages), is_big_endian_(is_big_endian) {}
 
-    /// Where a dense tensor's elements lie. Errors: limit_exceeded, shape_overflow, out_of_bounds; those of the
+    /// Finds where a dense tensor's elements lie. Errors: limit_exceeded, shape_overflow, out_of_bounds; those of the
     /// storages.
     result<placed_tensor> place(uint32_t number) {
         const pickle_tensor& tensor = content_.tensors[number];
