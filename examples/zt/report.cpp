@@ -115,8 +115,8 @@ struct told_numbers {
     std::string why;
 };
 
-told_numbers numbers_of(const ztensor::object_view& object, const scale_finder* finder) {
-    const std::string scales = finder != nullptr ? finder->scales_of(object) : "";
+told_numbers numbers_of(const ztensor::object_view& object, const std::optional<scale_finder>& finder) {
+    const std::string scales = finder ? finder->scales_of(object) : "";
     if (!scales.empty()) {
         return {{}, "codes, whose scales are in " + scales + "; --raw-values shows them"};
     }
@@ -158,8 +158,8 @@ std::string row_of(const ztensor::object_view& object, const told_numbers& numbe
 }
 
 std::string tensors_of(const std::vector<ztensor::reader>& files, const report_options& options, std::uint64_t stored) {
-    const scale_finder finder(files);
-    const scale_finder* const scales = options.takes_raw_values ? nullptr : &finder;
+    const bool needs_scales = options.has_stats && !options.takes_raw_values;
+    const auto scales = needs_scales ? std::optional<scale_finder>(files) : std::nullopt;
     json_text tensors('[');
     std::uint64_t done = 0;
     progress_line progress;

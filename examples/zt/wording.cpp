@@ -3,7 +3,6 @@
 
 #include "texts.hpp"
 
-
 namespace zt {
 namespace {
 
