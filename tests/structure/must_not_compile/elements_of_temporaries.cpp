@@ -82,11 +82,11 @@ void use(const ztensor::reader& model, ztensor::writer& out, ztensor::load_plan&
     (void)ztensor::attributes_view(model.acquire<std::byte>("w").value());
 #elif MISUSE == 11 // the destination is a temporary, and gone before the plan runs: keep it in a variable
     (void)plan.add("w", made().values);
-#elif MISUSE == 12 // the array is a temporary, and gone before it is written: keep it in a variable
+#elif MISUSE == 12 // the array is a temporary, and gone before it is written: keep it in a variable, or give a std::array
     draft.component("data", made().values);
 #elif MISUSE == 13
     draft.component_bytes("data", ztensor::dtype::u8, ztensor::bytes_view(std::vector<std::byte>(4)));
-#elif MISUSE == 14 // the array is a temporary, and gone before it is written: keep it in a variable
+#elif MISUSE == 14 // the array is a temporary, and gone before it is written: keep it in a variable, or give a std::array
     const ztensor::named_elements saved("w", {4}, made().values);
 #endif
     (void)plan;
