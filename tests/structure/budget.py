@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How large the library may be: measures it, prints each figure beside its limits, and fails where one is exceeded.
 
-usage: budget.py lines                           counts files, in some seconds; a test of CTest
+usage: budget.py [lines]                         counts files, in some seconds; a test of CTest
        budget.py programs [--compiler NAME]      compiles two programs and looks at their object code; a test of CTest
        budget.py seconds [--compiler NAME]       compiles five programs three times, beside one with nlohmann/json
        budget.py lines|programs --lower          lowers the limits in this file to what was measured, where that is less
@@ -28,8 +28,8 @@ import compile_time  # noqa: E402: its folder is known from here on
 # Seconds are CPU time relative to the program with nlohmann/json.
 LIMITS = {
     "lines": {
-        "lines of include/ztensor": (64_095, 58_000, 46_500),
-        "tokens of include/ztensor": (495_318, 400_000, 320_000),
+        "lines of include/ztensor": (64_092, 58_000, 46_500),
+        "tokens of include/ztensor": (495_316, 400_000, 320_000),
         "core: all": (33_704, 30_200, 21_700),
         "core: public": (6_225, 6_000, 4_200),
         "core: base": (2_223, 1_650, 1_200),
@@ -46,15 +46,15 @@ LIMITS = {
         "convert": (1_690, 1_800, 1_500),
         "sets": (945, 1_250, 1_000),
         "lint": (528, 530, 500),
-        "import": (10_263, 8_800, 8_000),
+        "import": (10_265, 8_800, 8_000),
         "remote": (4_725, 4_450, 4_450),
-        "hdf5": (1_910, 1_760, 1_500),
+        "hdf5": (1_905, 1_760, 1_500),
         "mpi": (2_894, 1_700, 1_600),
         "adaptors": (1_391, 1_400, 1_300),
         "own lines that reader.hpp brings": (29_346, 14_500, 10_000),
         "own lines that writer.hpp brings": (24_934, 18_500, 13_500),
         "own lines that ztensor.hpp brings": (42_543, 28_000, 19_500),
-        "lines of examples/zt": (6_919, 5_900, 5_900),
+        "lines of examples/zt": (6_918, 5_900, 5_900),
         "lines of cmake, but packaging and docs": (948, None, None),
         "files that call read_at(": (37, 6, 6),
         "files that name ZSTD_": (1, 1, 1),
@@ -265,7 +265,7 @@ def is_measured_by(compiler):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=LIMITS)
+    parser.add_argument("what", choices=LIMITS, nargs="?", default="lines")
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--lower", action="store_true")
     options = parser.parse_args()
