@@ -222,13 +222,13 @@ enum class publish_mode : std::uint8_t {
     replace,
 
     /// Written under its own name, for places where files can't be renamed, such as some FUSE and SMB mounts.
-    /// Everything about the file but its content stays: owner, permissions, links. To append and to edit, which change no
-    /// old byte then, is as safe as by the other way, with recover(). A new file is weaker: an existing one loses its
-    /// content when the first MiB is written, readers see an unfinished file, and a process that is killed leaves one.
-    /// When anything fails or the writer is dropped, a file that it created is removed, and one that was there before
-    /// is emptied (unless it was closing that failed). finish() syncs the file, and the directory if the file is new. A
-    /// second writer in place of the same file is refused: errc::busy. If the file was removed or another one was put
-    /// in its place meanwhile, finish() says errc::file_changed, and nothing is done to the other.
+    /// Everything about the file but its content stays: owner, permissions, links. To append and to edit, which change
+    /// no old byte then, is as safe as by the other way, with recover(). A new file is weaker: an existing one loses
+    /// its content when the first MiB is written, readers see an unfinished file, and a process that is killed leaves
+    /// one. When anything fails or the writer is dropped, a file that it created is removed, and one that was there
+    /// before is emptied (unless it was closing that failed). finish() syncs the file, and the directory if the file
+    /// is new. A second writer in place of the same file is refused: errc::busy. If the file was removed or another
+    /// one was put in its place meanwhile, finish() says errc::file_changed, and nothing is done to the other.
     in_place,
 };
 

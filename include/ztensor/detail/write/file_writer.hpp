@@ -179,7 +179,7 @@ private:
     static constexpr uint64_t bytes_alone = uint64_t{256} << 20;
     static constexpr uint64_t never = ~uint64_t{0};
 
-    static constexpr size_t last_bytes = 8; ///< without which no footer is one: written last where a commit comes before
+    static constexpr size_t last_bytes = 8; ///< written behind a commit: without them no footer is one
     static constexpr uint64_t reserved_step = uint64_t{256} << 20;
     static constexpr uint64_t least_reserved = uint64_t{16} << 20; ///< smaller files gain nothing
     static constexpr uint64_t early_sync_bytes = uint64_t{8} << 20;

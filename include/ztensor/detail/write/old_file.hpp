@@ -186,8 +186,8 @@ ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old) {
     return bits == 0 ? least : (std::max)(least, (std::min)(most, bits & (~bits + 1)));
 }
 
-/// How many bytes longer the file is than its magic, blobs, index and footer, one after the other: what compact() drops,
-/// but for the few that the index may take less.
+/// How many bytes longer the file is than its magic, blobs, index and footer, one after the other: what compact()
+/// drops, but for the few that the index may take less.
 [[nodiscard]] ZTENSOR_COLD inline uint64_t dead_bytes_of(const opened_file& file) {
     if (file.joined != nullptr || file.index.is_foreign() || file.index.is_data_shard) {
         return 0;
@@ -291,8 +291,8 @@ ZTENSOR_COLD inline result<void> check_owner(const old_file& old, const file& re
                                                  "the file: remove the record if nobody knows of it");
 }
 
-/// Nothing of a record that was not completed: then nothing of the file was changed. Errors: undo_record_refused for one
-/// of an earlier release; what the system says.
+/// Nothing of a record that was not completed: then nothing of the file was changed. Errors: undo_record_refused for
+/// one of an earlier release; what the system says.
 ZTENSOR_COLD inline result<optional<undo_facts>> read_undo_record(const file& record) {
     byte bytes[undo_record_bytes] = {};
     const auto there = static_cast<size_t>((std::min<uint64_t>)(record.size_bytes(), sizeof bytes));
