@@ -5,6 +5,7 @@
 
 ZTENSOR_EXPORT_BEGIN
 #include <ztensor/edit.hpp>
+#include <ztensor/reader.hpp>
 ZTENSOR_EXPORT_END
 
 #include <ztensor/detail/write/edit_definitions.hpp>

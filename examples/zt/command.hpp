@@ -69,6 +69,7 @@ void add_attributes(tool& to);
 void add_append(tool& to);
 void add_remove(tool& to);
 void add_rename(tool& to);
+void add_compact(tool& to);
 void add_recover(tool& to);
 void add_sweep(tool& to);
 void add_id(tool& to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// append, remove, rename: changes to a .zt file that exists.
+// append, remove, rename, compact: changes to a .zt file that exists.
 #include "command.hpp"
 #include "input.hpp"
 #include "rewriting.hpp"
@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -132,6 +134,15 @@ exit_code rename_objects(const edit_options& options) {
     return good;
 }
 
+exit_code compact_file(const std::string& path) {
+    require_changeable(path);
+    const std::uint64_t dead = ztensor::dead_bytes(open_input(path)).value();
+    wait_for("writing " + path, [&] { ztensor::compact(path).value(); });
+    std::cout << printable(path) << ": " << (dead == 0 ? "no dead bytes" : human(dead) + " of dead bytes dropped")
+              << '\n';
+    return good;
+}
+
 } // namespace
 
 void add_append(tool& to) {
@@ -166,6 +177,13 @@ void add_rename(tool& to) {
         ->add_option("RENAMING", options->words,
                      "OLD=NEW: the name of an object, and its new one; a * in OLD keeps in NEW what it stood for")
         ->required();
+}
+
+void add_compact(tool& to) {
+    const auto path = std::make_shared<std::string>();
+    CLI::App* const command = add_command(to, "compact", "Drop the bytes of a .zt file that no object has any more",
+                                          "compact model.zt", [path] { return compact_file(*path); });
+    command->add_option("FILE", *path, "The .zt file")->required();
 }
 
 } // namespace zt

@@ -211,6 +211,9 @@ void print_files(const std::vector<ztensor::reader>& files, const info_options& 
                          human(all.stored) + " stored, " + human(all.decoded) + " decoded; " + of_files + human(bytes),
                      output_columns())
               << '\n';
+    if (const std::uint64_t dead = files.size() == 1 ? ztensor::dead_bytes(files.front()).value() : 0; dead != 0) {
+        std::cout << human(dead) << " of the file are dead bytes, which \"zt compact\" drops\n";
+    }
     for (const ztensor::reader& each : files) {
         print_attributes(each.attributes(), files.size() == 1 ? "the file" : path_of(each), options.shows_all);
     }

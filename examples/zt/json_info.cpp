@@ -5,6 +5,8 @@
 #include "terminal.hpp"
 #include "wording.hpp"
 
+#include <ztensor/edit.hpp>
+
 #include <cstdint>
 #include <iostream>
 #include <string>
@@ -67,6 +69,9 @@ ordered_json describe_object(const ztensor::object_view& object, ztensor::versio
 ordered_json json_of(const ztensor::reader& file, const selection& taken, bool has_digests, bool& is_damaged) {
     ordered_json out = {{"path", file.path()}};
     out.update(describe::words_of(file));
+    if (const std::uint64_t dead = ztensor::dead_bytes(file).value(); dead != 0) {
+        out["dead_bytes"] = dead;
+    }
     out["attributes"] = json_of(file.attributes());
     ordered_json objects = ordered_json::array();
     std::uint64_t parameters = 0, done = 0;

@@ -187,9 +187,9 @@ exit_code run_and_flush(const action& chosen) {
 
 void add_commands(tool& to) {
     for (const auto add :
-         {add_info,       add_stats,   add_report, add_verify,  add_lint,  add_convert,   add_copy,   add_merge,
-          add_split,      add_migrate, add_diff,   add_extract, add_print, add_append,    add_remove, add_rename,
-          add_attributes, add_recover, add_sweep,  add_id,      add_bench, add_completion}) {
+         {add_info,       add_stats,   add_report,  add_verify,  add_lint,  add_convert, add_copy,   add_merge,
+          add_split,      add_migrate, add_diff,    add_extract, add_print, add_append,  add_remove, add_rename,
+          add_attributes, add_compact, add_recover, add_sweep,   add_id,    add_bench,   add_completion}) {
         add(to);
     }
 }

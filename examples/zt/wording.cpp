@@ -41,7 +41,6 @@ constexpr wording wordings[] = {
     {"recover() the file by that release", "recover the file by zt of that release"},
     {"recover() the file", "zt recover repairs it"},
     {"recover() it", "zt recover repairs it"},
-    {": only replace() works there", ""},
     {"only writer::create knows where shards belong", "shards need the path of a file"},
     {"that http_options::connect_timeout() gives", "that connecting may take"},
     {"that http_options::stall_timeout() gives", "that is waited for a byte"},

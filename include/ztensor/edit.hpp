@@ -25,25 +25,34 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
 /// Brings back the last complete state of a file that a writer or an editor in place (publish_mode::in_place) was
-/// changing when its process or the machine stopped: the state before, or the one after if the change was complete.
-/// Uses the undo record beside the file, and removes it. May itself be stopped at any moment, and be called again; of a
-/// file that needs it not, it touches nothing.
+/// extending when its process or the machine stopped: the state before, or the one after if the change was complete.
+/// The undo record beside the file says how long the file was and what stood at its end. Where the file is complete,
+/// the record is removed; where it still has that end and is longer, it is cut there first. May itself be stopped at
+/// any moment, and be called again. Without a record nothing is looked at.
 ///
-/// The file is known by its content: while it is changed it holds a mark that the record knows. So a folder may be
-/// copied first, file and record together; and a file that was put in the place of the changed one is left as it is.
-/// It does not search: a file that only looks as if it were cut off stays as it is, too. After publish_mode::in_place
-/// of a writer that creates a file there is nothing to bring back.
+/// The file is known by its content, so a folder may be copied first, file and record together; and a complete file
+/// that was put in the place of the extended one is left as it is. It does not search: a file that is cut off stays as
+/// it is, too. After publish_mode::in_place of a writer that creates a file there is nothing to bring back.
 ///
-/// Errors: busy (the writer is alive); undo_record_refused (the file is neither in the state before nor in the one
-/// after the change nor between them; or the record is damaged, of an earlier release, or may come from somebody who
-/// does not own the file: it has to be the owner's, root's or the caller's own. File and record are left alone. If the
-/// file is as it should be, remove the record); invalid_argument, io_error, out_of_memory; and where there is a record,
-/// file_not_found and not_regular_file: without one nothing is looked at.
+/// Errors: busy (the writer is alive); undo_record_refused (the file is not complete, and the record is about another
+/// one, damaged, of an earlier release, or may come from somebody who does not own the file: it has to be the owner's,
+/// root's or the caller's own. File and record are left alone); invalid_argument, io_error, out_of_memory; and where
+/// there is a record, file_not_found and not_regular_file.
 result<recovery> recover(const file_path& path);
 
 /// Whether an undo record lies beside the file: a writer or an editor in place is at work on it, or was broken off.
 /// Errors: invalid_argument, io_error, out_of_memory.
 result<bool> has_undo_record(const file_path& path);
+
+/// How many bytes of a .zt file its index does not lead to, beyond padding: what in-place changes have left, or what
+/// somebody put there. compact() drops them. 0 for other formats and many files. Errors: out_of_memory.
+result<std::uint64_t> dead_bytes(const reader& file);
+
+/// Writes the file anew without its dead bytes, as an editor does that replaces it and changes nothing; of version 2,
+/// too. A file without dead bytes is left as it is. Of the options, version() and publish() say nothing here.
+///
+/// Errors: as edit() and editor::finish().
+result<void> compact(const file_path& path, const write_options& options = {});
 
 /// Removes the temporary files `.ztensor-<16 hex digits>.tmp`, and those that stand for the lock of a model in many
 /// files (`.ztensor-<16 hex digits>.lock`), in a directory whose processes are gone, and gives how many. One that is being written is locked, and stays; where the file system has no locks, all of them stay. Some
@@ -75,16 +84,13 @@ struct editor_deleter {
 /// it: every later one is errc::writer_closed. So it is for one that was moved from.
 class editor {
 public:
-    /// Gives an object another name. Errors: object_not_found, name_invalid, duplicate_key, not_expressible (in place),
-    /// writer_closed.
+    /// Gives an object another name. Errors: object_not_found, name_invalid, duplicate_key, writer_closed.
     result<void> rename(std::string_view from, std::string_view to);
 
-    /// Takes an object out, and its blobs with it unless others have them too. Errors: object_not_found,
-    /// not_expressible (in place), writer_closed.
+    /// Takes an object out, and its blobs with it unless others have them too. Errors: object_not_found, writer_closed.
     result<void> remove(std::string_view name);
 
-    /// Adds an object. Its elements are written at once. Errors: duplicate_key; not_expressible (in place); those of
-    /// writer::add_object.
+    /// Adds an object. Its elements are written at once. Errors: duplicate_key; those of writer::add_object.
     result<void> add(std::string_view name, const object_draft& draft);
     /// The same with a dense tensor, see writer::add().
     template <class Elements>
@@ -92,10 +98,8 @@ public:
         return add_dense(name, dimensions, detail::typed_bytes_of(elements), how);
     }
 
-    /// Puts another object in the place of one, with the attributes of the draft. The elements are written at once. In
-    /// place it must have the same format, shape, types and size, be stored raw in one component that no other object
-    /// shares, and have a digest of the same algorithm or, like the old one, none; attributes stay. Errors:
-    /// object_not_found; not_expressible (in place); those of writer::add_object.
+    /// Puts another object in the place of one, with the attributes of the draft. The elements are written at once.
+    /// Errors: object_not_found; those of writer::add_object.
     result<void> replace(std::string_view name, const object_draft& draft);
 
     /// The same with a dense tensor, see writer::add(). It keeps the attributes of a dense tensor in whose place it
@@ -109,8 +113,8 @@ public:
     /// The attributes of an object, as they are so far. Errors: object_not_found.
     result<ztensor::attributes> attributes(std::string_view name) const;
     /// All attributes of an object, instead of those that it has, but for those of the layout of planes, which stay.
-    /// Errors: object_not_found, name_invalid, cbor_utf8, duplicate_key (one of that layout), not_expressible (in
-    /// place; in 0.1 a key that is a field), writer_closed.
+    /// Errors: object_not_found, name_invalid, cbor_utf8, duplicate_key (one of that layout), not_expressible (in 0.1 a
+    /// key that is a field), writer_closed.
     result<void> attributes(std::string_view name, ztensor::attributes values);
     /// Takes all attributes of an object away; an empty set would stay as an empty map.
     result<void> remove_attributes(std::string_view name);
@@ -148,15 +152,17 @@ struct editor_access {
 } // namespace detail
 
 /// Opens a file for changes. It keeps its version; manifest fields that the library does not know, digests, encodings
-/// and blobs stay as they stand, only that blobs move together where something is taken out. Of the options, version()
-/// says nothing here.
+/// and blobs stay as they stand. Of the options, version() says nothing here.
 ///
 /// With publish_mode::replace, which is the default, a new file is made beside and takes the old one's place at
-/// finish(). With publish_mode::in_place only replace() works, and only as it says there: the old bytes go to an undo
-/// record first, `.ztensor-<16 hex digits>.undo`, and a mark in place of the file's last 8 bytes. From the first
-/// replace() until finish(), and after a crash until recover() has brought the old bytes back, readers
-/// that open the file find it without a footer (errc::truncated); those that have it open may see old and new bytes. An
-/// editor that fails or is dropped does that by itself.
+/// finish(). Blobs move together where something is taken out.
+///
+/// With publish_mode::in_place the file itself is extended: new blobs, then a new index and footer, behind the old end.
+/// No old byte is ever changed, so that those who have the file open go on reading what it held. What the new index
+/// does not lead to stays as dead bytes, see compact(). Until finish(), and after a crash until recover(), readers that
+/// open the file find it without a footer (errc::truncated; of 0.1 errc::manifest_empty). An undo record of 64 bytes,
+/// `.ztensor-<16 hex digits>.undo`, lies beside it meanwhile. An editor that fails or is dropped cuts the file to what
+/// it was by itself.
 ///
 /// A second writer of the file, to append or to edit, is refused while this one lives (errc::busy), and where an undo
 /// record is left (errc::recovery_needed).

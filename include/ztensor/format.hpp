@@ -152,7 +152,7 @@ enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, 
 
 /// What recover() found.
 enum class recovery : std::uint8_t {
-    not_needed, ///< no undo record, or one of a change that had not begun
+    not_needed, ///< no undo record, or one of a change that had not begun, or beside a complete file that came since
     kept_new,   ///< the change was complete: the file is as it was to become
     undone,     ///< the file is as it was before the change
 };

@@ -211,8 +211,7 @@ enum class publish_mode : std::uint8_t {
     /// closes it, renames it over the target and syncs the directory, as far as sync_level says. At every moment, and
     /// after the end of the process at any moment, the target is the complete old file or the complete new one. What
     /// was written is removed when anything fails or the writer is dropped; only a process that is killed may leave a
-    /// temporary file behind, which nothing ever reads, and which remove_abandoned() sweeps away. An undo
-    /// record that lies beside the target (edit.hpp) goes with the file that is replaced.
+    /// temporary file behind, which nothing ever reads, and which remove_abandoned() sweeps away.
     ///
     /// Permission bits, owner, group and the access control list (POSIX ACL, macOS ACL) of the replaced file, as they
     /// are when finish() is called, are kept as far as the process may set them; what it may not set costs permissions,
@@ -223,12 +222,13 @@ enum class publish_mode : std::uint8_t {
     replace,
 
     /// Written under its own name, for places where files can't be renamed, such as some FUSE and SMB mounts.
-    /// Everything about the file but its content stays: owner, permissions, links. Weaker: an existing file loses its
-    /// content when the first MiB is written, readers see an unfinished file, and a process that is killed leaves one.
-    /// When anything fails or the writer is dropped, a file that it created is removed, and one that was there before
-    /// is emptied (unless it was closing that failed). finish() syncs the file, and the directory if the file is new. A
-    /// second writer in place of the same file is refused: errc::busy. If the file was removed or another one was put
-    /// in its place meanwhile, finish() says errc::file_changed, and nothing is done to the other.
+    /// Everything about the file but its content stays: owner, permissions, links. To append and to edit, which change
+    /// no old byte then, is as safe as by the other way, with recover(). A new file is weaker: an existing one loses
+    /// its content when the first MiB is written, readers see an unfinished file, and a process that is killed leaves
+    /// one. When anything fails or the writer is dropped, a file that it created is removed, and one that was there
+    /// before is emptied (unless it was closing that failed). finish() syncs the file, and the directory if the file
+    /// is new. A second writer in place of the same file is refused: errc::busy. If the file was removed or another
+    /// one was put in its place meanwhile, finish() says errc::file_changed, and nothing is done to the other.
     in_place,
 };
 

@@ -158,9 +158,11 @@ public:
     ///
     /// With publish_mode::in_place the file itself is extended, which takes no time and no room for what it holds. No
     /// old byte is ever changed; the old manifest stays as dead bytes. Until finish(), and after a crash, readers find
-    /// a file without a footer (errc::truncated; of 0.1 errc::manifest_empty). A small record of what the file was,
-    /// `.ztensor-<16 hex digits>.undo`, lies beside it meanwhile, and recover() brings back the last complete state. A
-    /// writer that fails or is dropped does that by itself. After a power cut this holds unless sync_level is none.
+    /// a file without a footer (errc::truncated; of 0.1 errc::manifest_empty). A record of 64 bytes of what the file
+    /// was, `.ztensor-<16 hex digits>.undo`, lies beside it meanwhile, and recover() brings back the last complete
+    /// state. A writer that fails or is dropped does that by itself. After a power cut this holds unless sync_level is
+    /// none.
+    /// compact() drops what is dead.
     ///
     /// A second writer of the file, to append or to edit, is refused while this one lives (errc::busy), and where an
     /// undo record is left (errc::recovery_needed). A writer that creates the file from nothing is not: the last to

@@ -53,7 +53,7 @@ prepare() { # ACTION FOLDER
     cp "$at/model/f" "$at/work/f" # the same file, which an undo record is about
     if [[ -n $cause ]]; then
         # In a shell that may say "Killed" to nobody.
-        { strace -o /dev/null -e inject=fsync:signal=SIGKILL:when=4 "$victim" "$cause" "$at/work/f"; } 2>"$at/stderr"
+        { strace -o /dev/null -e inject=fsync:signal=SIGKILL:when=3 "$victim" "$cause" "$at/work/f"; } 2>"$at/stderr"
         cp "$at/work/f" "$at/model/f"
         cp "$at"/work/.ztensor-*.undo "$at/model/" || return 1
     fi

@@ -3,7 +3,7 @@
 
 #include "faults/power_cuts.hpp"
 
-#include <ztensor/detail/write/undo_log.hpp>
+#include <ztensor/detail/write/undo_record.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -44,9 +44,8 @@ bool is_temporary(const native_path& name) {
     return name.size() > 4 && name[name.size() - 4] == '.' && name[name.size() - 3] == 't';
 }
 
-bool is_mark(const std::string& bytes) {
-    const std::string end(ztensor::detail::change_mark_end);
-    return bytes.size() == ztensor::detail::change_mark_bytes && bytes.substr(bytes.size() - end.size()) == end;
+bool is_record(const std::string& bytes) {
+    return bytes.rfind(ztensor::detail::undo_magic, 0) == 0;
 }
 
 } // namespace
@@ -258,7 +257,7 @@ memory_disk::os_answer<std::size_t> memory_disk::write(os_handle file, bytes_vie
     const std::size_t moved = std::min<std::size_t>(content.size(), most_moved);
     std::string bytes(moved, '\0');
     std::memcpy(bytes.data(), content.data(), moved);
-    if (sabotage == sabotage::no_mark && is_mark(bytes)) {
+    if (sabotage == sabotage::no_record && is_record(bytes)) {
         return {moved, {}};
     }
     keep(change::written, to.file, to.position, std::move(bytes));
@@ -353,9 +352,6 @@ std::error_code memory_disk::remove_in(const os_directory&, const native_path& n
     const auto found = disk_.names.find(name);
     if (found == disk_.names.end()) {
         return code(std::errc::no_such_file_or_directory);
-    }
-    if (sabotage == sabotage::keeps_record && name.back() == 'o') {
-        return {};
     }
     keep(change::unnamed, found->second, 0, {}, name);
     return {};

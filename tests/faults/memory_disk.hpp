@@ -52,8 +52,7 @@ enum class sabotage : std::uint8_t {
     rename_first,      ///< and sync then
     truncate_in_place, ///< instead of writing beside
     retry_failed_sync, ///< the first one fails; the second one says nothing of what was lost
-    no_mark,           ///< of a file that is changed in place
-    keeps_record,      ///< of what a file was before it was changed in place
+    no_record,         ///< of what a file was before it is extended in place
 };
 
 class memory_disk final : public ztensor::detail::os_calls {

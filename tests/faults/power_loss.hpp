@@ -33,8 +33,7 @@ struct scenario {
     bool has_unnamed_files = true;
     std::size_t most_moved = memory_disk::never;
     bool is_always_whole = true; ///< else nothing is promised before a durable finish()
-    /// What the target was, where `before` is what a change in place has left of it. Between the new file and the end
-    /// of the old one's undo record recover() may refuse that record.
+    /// What the target was, where `before` is what a change in place has left of it, with its undo record.
     std::optional<std::string> old_state;
 };
 

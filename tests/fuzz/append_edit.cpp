@@ -72,9 +72,10 @@ void try_append(const fuzzing::work_file& file, ztensor::bytes_view input, const
     fuzzing::require(file.is_alone(), "nothing is left beside");
 }
 
-void try_edit(const fuzzing::work_file& file, ztensor::bytes_view input, const ztensor::reader& before) {
+void try_edit(const fuzzing::work_file& file, ztensor::bytes_view input, const ztensor::reader& before,
+              ztensor::publish_mode mode) {
     file.write(input);
-    auto editor = ztensor::edit(file.path(), options(ztensor::publish_mode::replace));
+    auto editor = ztensor::edit(file.path(), options(mode));
     if (!editor || before.empty()) {
         return;
     }
@@ -88,12 +89,16 @@ void try_edit(const fuzzing::work_file& file, ztensor::bytes_view input, const z
                      after ? std::string() : std::string(after.error().what()));
     fuzzing::require(after->size() == before.size() && after->contains(added_name), "the object has its new name");
     check_kept(before, *after, first);
-    auto again = ztensor::edit(file.path(), options(ztensor::publish_mode::replace));
+    auto again = ztensor::edit(file.path(), options(mode));
     fuzzing::require(again.has_value() && again->remove(added_name).has_value() && again->finish().has_value(),
                      "an object can be taken out");
     const auto last = reopened(file);
     fuzzing::require(last.has_value() && last->size() + 1 == before.size(), "it is gone");
     check_kept(before, *last, first);
+    fuzzing::require(ztensor::compact(file.path(), options(mode)).has_value(), "it can be compacted");
+    const auto compacted = reopened(file);
+    fuzzing::require(compacted.has_value() && compacted->size() == last->size(), "it stays what it was");
+    check_kept(before, *compacted, first);
 }
 
 } // namespace
@@ -106,6 +111,7 @@ void fuzzing::try_input(ztensor::bytes_view input) {
     try_append(file, input, opened, ztensor::publish_mode::replace);
     try_append(file, input, opened, ztensor::publish_mode::in_place);
     if (before) {
-        try_edit(file, input, *before);
+        try_edit(file, input, *before, ztensor::publish_mode::replace);
+        try_edit(file, input, *before, ztensor::publish_mode::in_place);
     }
 }

@@ -84,7 +84,7 @@ private:
 
     void edit() {
         tensors changed = expected_;
-        auto editor = ztensor::edit(file_.path(), options(false));
+        auto editor = ztensor::edit(file_.path(), options(next() % 2 == 0));
         fuzzing::require(editor.has_value(), "a good file can be edited");
         for (unsigned count = next() % 4; count > 0; --count) {
             const std::string name = some_name();

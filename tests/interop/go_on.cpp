@@ -28,22 +28,8 @@ result<void> append(const std::string& path, const write_options& options) {
     return added ? out->finish() : added;
 }
 
-/// The same tensor, under another name and with an attribute.
-result<void> edit(const std::string& path) {
-    if (result<void> appended = append(path, {}); !appended) {
-        return appended;
-    }
-    result<ztensor::editor> change = ztensor::edit(path);
-    if (!change) {
-        return std::move(change).error();
-    }
-    result<void> done = change->rename(new_name, "renamed by ztensor");
-    done = done ? change->attributes("renamed by ztensor", ztensor::attributes().set("k", 1)) : std::move(done);
-    return done ? change->finish() : done;
-}
-
-/// The tensor with other elements.
-result<void> edit_in_place(const std::string& path, const write_options& options) {
+/// The tensor with other elements, under another name and with an attribute.
+result<void> edit(const std::string& path, const write_options& options) {
     if (result<void> appended = append(path, {}); !appended) {
         return appended;
     }
@@ -52,8 +38,9 @@ result<void> edit_in_place(const std::string& path, const write_options& options
         return std::move(change).error();
     }
     const std::vector<float> elements = {7.0F, 8.0F, 9.0F};
-    const result<void> done =
-        change->replace(new_name, {3}, elements, ztensor::store().digest(ztensor::digest::sha256));
+    result<void> done = change->replace(new_name, {3}, elements, ztensor::store().digest(ztensor::digest::sha256));
+    done = done ? change->rename(new_name, "renamed by ztensor") : std::move(done);
+    done = done ? change->attributes("renamed by ztensor", ztensor::attributes().set("k", 1)) : std::move(done);
     return done ? change->finish() : done;
 }
 
@@ -69,8 +56,8 @@ int main(int argc, char** argv) {
     const write_options in_place = write_options().publish(ztensor::publish_mode::in_place);
     const result<void> done = how == "append"            ? append(path, {})
                               : how == "append-in-place" ? append(path, in_place)
-                              : how == "edit"            ? edit(path)
-                                                         : edit_in_place(path, in_place);
+                              : how == "edit"            ? edit(path, {})
+                                                         : edit(path, in_place);
     if (!done) {
         std::fprintf(stderr, "%s: %s\n", std::string(ztensor::name(done.error().code())).c_str(),
                      done.error().what().c_str());

@@ -140,6 +140,12 @@ class GrowthTest(unittest.TestCase):
     def changed(self, path, folder):
         return shutil.copy(path, folder / "changed.zt")
 
+    def grown(self, path, folder):
+        """A copy that ends twice, so that its first index is dead bytes."""
+        grown, content = folder / "grown.zt", pathlib.Path(path).read_bytes()
+        grown.write_bytes(content + content[-16 - int.from_bytes(content[-16:-8], "little"):])
+        return grown
+
     READING = {
         "info": lambda path, _: [path],
         "info --json": lambda path, _: ["--json", path],
@@ -179,6 +185,7 @@ class GrowthTest(unittest.TestCase):
             "attributes --set": lambda path, folder: ["--set", "a=b", self.changed(path, folder)],
             "remove": lambda path, folder: [self.changed(path, folder), "*1.self_attn*"],
             "rename": lambda path, folder: [self.changed(path, folder), "model.*=*"],
+            "compact": lambda path, folder: [self.grown(path, folder)],
             "recover": lambda path, folder: [self.changed(path, folder)],
         })
 

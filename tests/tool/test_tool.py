@@ -27,7 +27,7 @@ CORPUS = pathlib.Path(__file__).resolve().parent.parent / "corpus"
 GOLDEN = CORPUS / "golden"
 MODEL = GOLDEN / "silero-vad-16k.zt"
 GOOD, BAD, USAGE, REFUSED = 0, 1, 2, 3
-COMMANDS = ("info stats report verify lint convert copy merge split migrate diff extract print append remove rename attributes recover sweep id bench "
+COMMANDS = ("info stats report verify lint convert copy merge split migrate diff extract print append remove rename attributes compact recover sweep id bench "
             "completion").split()
 ZT = []
 
@@ -68,15 +68,15 @@ def crc32c(content):
 
 
 def undo_record(path):
-    """The undo record of a file of version 1.2 that is being appended to in place, as (path, content, mark)."""
+    """The undo record of a file of version 1.2 that is being appended to in place, as (path, content)."""
     name_hash = 0xcbf29ce484222325
     for unit in path.name.encode():
         name_hash = (name_hash ^ unit) * 0x100000001b3 & 0xffffffffffffffff
     digits = "".join("0123456789abcdef"[name_hash >> 4 * at & 15] for at in range(16))
-    old, mark = path.read_bytes(), b"\x01\x02\x03\x04\x00ZT\xff"
+    old = path.read_bytes()
     manifest = len(old) - 16 - struct.unpack("<Q", old[-16:-8])[0]
-    head = struct.pack("<8sQQQ8s8sI", b"ZTUNDO02", len(old), manifest, len(old), bytes(8), mark, crc32c(old[manifest:]))
-    return path.parent / f".ztensor-{digits}.undo", head + struct.pack("<I", crc32c(head)), mark
+    head = struct.pack("<8sQQI32s", b"ZTUNDO03", len(old), manifest, crc32c(old[manifest:]), bytes(32))
+    return path.parent / f".ztensor-{digits}.undo", head + struct.pack("<I", crc32c(head))
 
 
 def safetensors(tensors, metadata=None):
@@ -1082,7 +1082,7 @@ class ToolTest(unittest.TestCase):
         folder, other, out = self.parts(), self.dir / "other.zt", self.dir / "out.zt"
         given = {"append": [other], "extract": ["a1", self.dir / "out.npy"], "remove": ["a0"], "rename": ["a0=b"],
                  "print": ["a1"], "report": ["-o", self.dir / "r.html"], "split": [self.dir / "shards"], "convert": [out], "copy": [out], "migrate": [out]}
-        one_file = {"remove", "rename", "recover", "id"}
+        one_file = {"remove", "rename", "compact", "recover", "id"}
         for path in (folder, self.index_of(folder)):
             run("convert", MODEL, other)
             for command in COMMANDS:
@@ -1488,10 +1488,10 @@ class ToolTest(unittest.TestCase):
                  ["diff", pipe, pipe], ["convert", pipe, out], ["copy", pipe, out], ["migrate", pipe, out],
                  ["merge", out, pipe], ["split", pipe, self.dir / "shards"], ["extract", pipe, "model", self.dir / "x.npy"],
                  ["append", other, pipe], ["lint", pipe], ["id", pipe], ["append", pipe, other], ["remove", pipe, "model"],
-                 ["rename", pipe, "model=x"], ["recover", pipe], ["print", pipe, "model"], ["attributes", pipe],
+                 ["rename", pipe, "model=x"], ["compact", pipe], ["recover", pipe], ["print", pipe, "model"], ["attributes", pipe],
                  ["report", pipe, "-o", self.dir / "r.html"]]
         self.assertEqual({words[0] for words in table} | {"completion", "sweep"}, set(COMMANDS))
-        changes = [["append", pipe, other], ["remove", pipe, "model"], ["rename", pipe, "model=x"], ["recover", pipe]]
+        changes = [["append", pipe, other], ["remove", pipe, "model"], ["rename", pipe, "model=x"], ["compact", pipe], ["recover", pipe]]
         for words in table:
             with self.subTest(words=words):
                 if words in changes:
@@ -1591,18 +1591,18 @@ class ToolTest(unittest.TestCase):
         run("convert", self.file("a.npy", npy([1, 2])), path)
         self.assertIn("nothing to recover", run("recover", path))
         old = path.read_bytes()
-        record, content, mark = undo_record(path)
+        record, content = undo_record(path)
         record.write_bytes(content)
         self.assertIn("zt recover", run("info", path))
         json.loads(subprocess.run([*ZT, "info", "--json", path], capture_output=True, check=True).stdout)
-        path.write_bytes(old + mark + b"some new bytes")
+        path.write_bytes(old + b"some new bytes")
         run("info", path, code=BAD)
         self.assertIn("zt recover", run.errors)
         self.assertIn("as it was before", run("recover", path))
         self.assertEqual(path.read_bytes(), old)
         self.assertFalse(record.exists())
         record.write_bytes(content)
-        path.write_bytes(old + bytes(100))
+        path.write_bytes(old[:-1] + bytes(100))
         run("recover", path, code=REFUSED)
         self.assertTrue(record.exists())
         run("recover", self.dir / "none.zt", code=REFUSED)
@@ -1623,6 +1623,23 @@ class ToolTest(unittest.TestCase):
         self.assertIn('two objects are to be called "b.weight"', run.errors)
         run("rename", path, "c", code=USAGE)
         self.assertEqual(path.read_bytes(), before)
+
+    def test_dead_bytes_are_told_of_and_dropped(self):
+        path = self.dir / "x.zt"
+        run("convert", self.small(), path)
+        before = path.read_bytes()
+        self.assertNotIn("dead", run("info", path) + run("info", "--json", path))
+        self.assertEqual(run("compact", path), f"{path}: no dead bytes\n")
+        self.assertEqual(path.read_bytes(), before)
+        run("append", "--in-place", path, self.file("c.npy", npy([3])))
+        self.assertEqual(path.read_bytes()[:len(before)], before)
+        self.assertRegex(run("info", path), r'(?m)^\d+ B of the file are dead bytes, which "zt compact" drops$')
+        self.assertGreater(json.loads(run("info", "--json", path))["dead_bytes"], 100)
+        self.assertRegex(run("compact", path), r": \d+ B of dead bytes dropped\n$")
+        self.assertNotIn("dead", run("info", path))
+        self.assertEqual(self.names(path), ["a.bias", "a.weight", "c", "steps"])
+        run("compact", self.small(), code=BAD)
+        run("compact", self.dir / "none.zt", code=REFUSED)
 
     def test_rename_and_remove_take_patterns(self):
         names = ["model.a.weight", "model.a.bias", "model.b.weight", "head"]

@@ -278,14 +278,12 @@ TEST_CASE("a tensor that is itself a whole file does not pass for the end of an 
     const std::string whole = read_file(directory / "f");
     REQUIRE(append_one(directory / "f", "m", publish_mode::in_place));
     const std::string longer = read_file(directory / "f");
-    // As a crash would leave it: the record, and behind the old end and the mark a blob that ends with a footer.
+    // As a crash would leave it: the record, and behind the old end a blob that ends with a footer.
     writer out = writer::append(directory / "f", write_options().publish(publish_mode::in_place)).value();
     const std::string record = leftovers(directory.names()).at(0);
     const std::string undo = read_file(directory / record);
-    const std::string marked = read_file(directory / "f");
     out.finish().value();
-    REQUIRE(marked.size() == longer.size() + 8);
-    write_file(directory / "f", marked + longer);
+    write_file(directory / "f", longer + longer);
     write_file(directory / record, undo);
     REQUIRE(reader::open(directory / "f").has_value());
     // The record is of the file as it was when it was made.

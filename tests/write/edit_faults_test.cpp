@@ -56,12 +56,8 @@ result<void> edit_through(const target_path& target, const write_options& option
     ztensor::editor edited = ztensor::detail::editor_access::make(made->release());
     result<void> done =
         edited.replace("a", {3}, std::vector<float>{7, 8, 9}, ztensor::store().digest(ztensor::digest::crc32c));
-    if (done && options.publish() == publish_mode::replace) {
-        done = edited.rename("z", "y");
-        done = done ? edited.remove("b") : std::move(done);
-    } else if (done) {
-        done = edited.replace("b", {5}, std::vector<std::uint8_t>{5, 4, 3, 2, 1});
-    }
+    done = done ? edited.rename("z", "y") : std::move(done);
+    done = done ? edited.remove("b") : std::move(done);
     return done ? edited.finish() : done;
 }
 

@@ -73,8 +73,8 @@ TEST_CASE(
             }
             REQUIRE(support::outcome(file) == "ok");
             CHECK(file->file_bytes() > place);
-            CHECK(file->find("w")->data()->offset() == place);
             CHECK(file->find("v")->data()->offset() > place);
+            CHECK(file->find("w")->data()->offset() > file->find("v")->data()->offset()); // behind, as all that is new
             CHECK(file->read<float>("w").value() == std::vector<float>{5, 6});
             CHECK(file->read<float>("v").value() == std::vector<float>(70000, 3));
             if (file->is_mapped() && support::host_is_little_endian()) {

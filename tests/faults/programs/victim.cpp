@@ -66,14 +66,12 @@ result<void> add_all(result<ztensor::writer> opened, const char* first, const ch
     return done ? opened->finish() : done;
 }
 
-result<void> edit_all(result<ztensor::editor> opened, bool in_place) {
+result<void> edit_all(result<ztensor::editor> opened) {
     if (!opened) {
         return std::move(opened).error();
     }
     result<void> done = opened->replace("a", {3}, std::vector<float>{7, 8, 9}, with_digest);
-    if (done && !in_place) {
-        done = opened->rename("z", "y");
-    }
+    done = done ? opened->rename("z", "y") : std::move(done);
     return done ? opened->finish() : done;
 }
 
@@ -90,7 +88,7 @@ result<void> act(const std::string& action, const std::string& path) {
         return add_all(ztensor::writer::append(path, action == "append" ? beside : in_place), "b", "large");
     }
     if (action == "edit" || action == "edit_in_place") {
-        return edit_all(ztensor::edit(path, action == "edit" ? beside : in_place), action != "edit");
+        return edit_all(ztensor::edit(path, action == "edit" ? beside : in_place));
     }
     if (action == "recover") {
         return ztensor::recover(path).transform([](ztensor::recovery) {});

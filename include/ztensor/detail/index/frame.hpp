@@ -42,10 +42,6 @@ static_assert(footer_bytes_2 <= tail_bytes, "the tail holds every footer");
 inline constexpr uint64_t least_file_bytes_2 = magic_bytes + footer_bytes_2;
 inline constexpr uint32_t container_version_2 = 2;
 
-/// Ends the 8 bytes that stand in place of a file's last ones while it is changed in place: no footer ends so, and as
-/// the size of a manifest of 0.1 it would be too large for any file.
-inline constexpr string_view change_mark_end = "ZT\xff";
-
 enum class container : uint8_t {
     zt_0_1,            ///< the size of the manifest stands in the last 8 bytes
     zt_1_0_or_cut_off, ///< 1.x without a magic at the end: 1.0 if a manifest of that version stands there
@@ -275,10 +271,6 @@ ZTENSOR_COLD inline result<manifest_location> locate_manifest(container kind, by
     const auto size_before = [&](size_t from_end) {
         return load_little(tail.data() + (tail.size() - from_end), size_field_bytes);
     };
-    if (as_text(tail.last((std::min)(tail.size(), change_mark_end.size()))) == change_mark_end) {
-        return fail(errc::truncated, "the file is being changed in place, or that was broken off: if no writer is at "
-                                     "work on it, recover() it");
-    }
     if (kind == container::zt_2) {
         return locate_manifest_2(tail, file_bytes, max_manifest_bytes);
     }

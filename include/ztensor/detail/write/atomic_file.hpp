@@ -8,7 +8,7 @@
 #include <ztensor/detail/base/types.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
-#include <ztensor/detail/write/undo_log.hpp>
+#include <ztensor/detail/write/undo_record.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -51,8 +51,8 @@ public:
     virtual result<void> begin(uint64_t) { return {}; }
     /// Whether commit() is to be called before the last bytes are appended, which make the file complete.
     [[nodiscard]] virtual bool needs_commit() const noexcept { return false; }
-    /// `last`: the bytes that are still to be appended.
-    virtual result<void> commit(uint64_t, bytes_view) { return {}; }
+    /// With these the file has so many bytes.
+    virtual result<void> commit(uint64_t) { return {}; }
 
     /// Syncs as asked, closes the file, and gives it its name.
     virtual result<void> publish() = 0;
@@ -66,7 +66,7 @@ public:
                                            "cut may still undo that")
                 .because(failure);
         }
-        return stale_record_.empty() ? result<void>() : remove_stale_record();
+        return {};
     }
 
     /// Leaves nothing behind of what was not finished. Gives the name of what the system would not have removed, or ""
@@ -106,43 +106,10 @@ protected:
 
     ZTENSOR_COLD result<void> sync_content() { return sync_ != sync_level::none ? file_->sync() : result<void>(); }
 
-    /// Notes that there is an undo record of a file of this name, and whether recover() would obey it.
-    ZTENSOR_COLD void find_record() {
-        native_path name = undo_name(place_.name);
-        const result<file_status> record = place_.in.status(name);
-        if (!record || record->kind == file_kind::absent) {
-            return;
-        }
-        stale_record_ = std::move(name);
-        const result<file_status> mine = file_->status();
-        obeys_stale_record_ = !mine || is_trusted_record(*record, *mine);
-    }
-
-    /// Called once the old file can't come back: it would need its record.
-    ZTENSOR_COLD result<void> remove_stale_record() {
-        std::error_code unsynced = sync_ == sync_level::atomic ? place_.in.sync() : std::error_code();
-        if (!unsynced && !place_.in.remove(stale_record_)) {
-            if (!obeys_stale_record_) { // only its owner may remove it, and recover() ignores it
-                lock_.reset();
-                return {};
-            }
-            return fail(errc::io_error,
-                        "the new file is in place, but the undo record of the old one can't be removed");
-        }
-        unsynced = sync_ == sync_level::durable ? place_.in.sync() : unsynced;
-        lock_.reset();
-        return !unsynced ? result<void>()
-                         : fail(errc::not_durable, "the new file is in place, but a power cut may bring the undo "
-                                                   "record of the old one back")
-                               .because(unsynced);
-    }
-
     located_file place_;
     optional<output_file> file_;
-    optional<output_file> lock_;     ///< of the file that is replaced, where others must not replace it meanwhile
-    native_path written_;            ///< the name that the file has so far
-    native_path stale_record_;       ///< the name of an undo record that is to go with the file it was about
-    bool obeys_stale_record_ = true; ///< whether recover() would
+    optional<output_file> lock_; ///< of the file that is replaced, where others must not replace it meanwhile
+    native_path written_;        ///< the name that the file has so far
     uint64_t process_;
     sync_level sync_;
     bool is_new_name_ = true; ///< false where an existing file is written in place
@@ -186,7 +153,6 @@ public:
     ZTENSOR_COLD result<void> publish() override {
         ZTENSOR_TRY(inherit());
         ZTENSOR_TRY(sync_content());
-        find_stale_record();
         ZTENSOR_TRY(is_unnamed_ ? link(*file_) : result<void>());
         // Keeps the lock, by which a sweep knows that we live; but nothing is lost where no handle is to be had.
         const result<output_file> holder = file_->duplicate();
@@ -260,23 +226,6 @@ private:
         }
     }
 
-    /// An undo record of the file that is replaced, or that had its name before, leads nowhere once the new file is
-    /// there. A record whose writer is alive stays: that writer has the file locked, and will find out.
-    ZTENSOR_COLD void find_stale_record() {
-        find_record();
-        if (stale_record_.empty() || lock_) { // with the lock, no other writer is at work
-            return;
-        }
-        result<output_file> old = open_locked(place_.in, place_.name, false);
-        const bool is_stale = old ? old->has_lock() : old.error().code() == errc::file_not_found;
-        if (is_stale && old) {
-            lock_.emplace(*std::move(old));
-        }
-        if (!is_stale) {
-            stale_record_.clear();
-        }
-    }
-
     ZTENSOR_COLD result<void> rename_over_target() {
         os_calls& os = place_.in.os();
         std::error_code failure = os.rename_in(place_.in.place(), written_, place_.name);
@@ -339,9 +288,6 @@ public:
         ZTENSOR_TRY(check_still_named(*file_, place_.in, place_.name));
         ZTENSOR_TRY(file_->truncate(end_));
         ZTENSOR_TRY(sync_content());
-        if (file_->has_lock()) { // else another writer may need it
-            find_record();
-        }
         return file_->close();
     }
 
@@ -387,24 +333,25 @@ ZTENSOR_COLD inline result<std::unique_ptr<atomic_file>> find_target(const nativ
 
 // -- extended file
 //
-// A file that is written behind its old end, in place. An undo record leads back until all is written.
+// A file that is written behind its old end, in place. No old byte changes, and an undo record leads back until all is
+// written.
 
-/// The mark of undo_log.hpp stands behind the old end, in 8 bytes that nothing else is written to: whatever else is on
-/// the disk, a file that opens does not have it in a tensor.
+/// Ends with zeros until its footer is written, which comes when all else is on the disk: so a file that opens is the
+/// old one or the new one, whatever its tensors hold.
 class extended_file final : public atomic_file {
 public:
     /// `old` is the file at `place`, which is locked.
-    extended_file(located_file place, output_file old, const undo_facts& facts, sync_level sync) noexcept
-        : atomic_file(std::move(place), sync), old_(std::move(old)), facts_(facts) {}
+    extended_file(located_file place, output_file old, const undo_facts& facts, sync_level sync)
+        : atomic_file(std::move(place), sync), record_(place_.name), old_(std::move(old)), facts_(facts) {
+        written_ = record_.name(); // for abandon(), which must not take memory
+    }
     ~extended_file() override { static_cast<void>(abandon()); }
 
     /// Errors: recovery_needed (there is an undo record), io_error.
     ZTENSOR_COLD result<void> open() override {
-        ZTENSOR_TRY_ASSIGN(log_, undo_log::create(place_, facts_, sync_));
+        ZTENSOR_TRY(record_.create(place_.in, facts_, sync_));
         file_.emplace(std::move(old_));
-        written_ = log_->name(); // for abandon(), which must not take memory
-        ZTENSOR_TRY(log_->mark(*file_));
-        return file_->seek(facts_.first_new_byte());
+        return file_->seek(facts_.old_bytes);
     }
 
     ZTENSOR_COLD result<void> begin(uint64_t end) override {
@@ -412,40 +359,37 @@ public:
     }
 
     [[nodiscard]] bool needs_commit() const noexcept override { return true; }
-    /// All but the last bytes reach the disk, and then the record says what the new state is.
-    ZTENSOR_COLD result<void> commit(uint64_t new_bytes, bytes_view last) override {
+    /// All but the last bytes reach the disk, and zeros for as many as these are.
+    ZTENSOR_COLD result<void> commit(uint64_t new_bytes) override {
         ZTENSOR_TRY(check_still_named(*file_, place_.in, place_.name));
-        ZTENSOR_TRY(file_->truncate(new_bytes));
         ZTENSOR_TRY(sync_content());
         is_committed_ = true;
-        return log_->commit(new_bytes, last);
+        return file_->truncate(new_bytes);
     }
 
-    /// The new end is on the disk. Once the record is gone, nothing leads back.
+    /// The new end reaches the disk. Once the record is gone, nothing leads back.
     ZTENSOR_COLD result<void> publish() override {
         ZTENSOR_TRY(sync_content());
-        ZTENSOR_TRY(log_->unmark(*file_));
         ZTENSOR_TRY(file_->close());
-        return log_->remove(place_.in) ? result<void>()
-                                       : fail(errc::io_error, "all is written, but the undo record can't be removed");
+        return record_.remove(place_.in) ? result<void>()
+                                         : fail(errc::io_error, "all is written, but the undo record can't be removed");
     }
 
 private:
     /// Once the file is closed, the record must stay: the file may hold anything.
     [[nodiscard]] ZTENSOR_COLD bool undo() noexcept override {
         const auto cut = [&]() -> result<void> {
-            ZTENSOR_TRY(log_->rescind(*file_));
             ZTENSOR_TRY(file_->truncate(facts_.old_bytes));
             return sync_content();
         };
         const bool is_undone = file_->is_open() && guard_memory(cut).has_value(); // to say what failed takes memory
         file_.reset();
-        return is_undone && log_->remove(place_.in);
+        return is_undone && record_.remove(place_.in);
     }
 
+    undo_record record_;
     output_file old_; ///< until there is a record
     const undo_facts facts_;
-    std::unique_ptr<undo_log> log_;
     bool is_committed_ = false;
 };
 

@@ -15,6 +15,7 @@
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
+#include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/writer.hpp>
 
@@ -145,6 +146,17 @@ ZTENSOR_COLD ZTENSOR_INLINE result<editor> edit(const file_path& path, const wri
                                return detail::edit_by(path, options, detail::operating_system());
                            }));
         return detail::editor_access::make(made.release());
+    });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<std::uint64_t> dead_bytes(const reader& file) {
+    return detail::guard_memory(
+        [&]() -> result<std::uint64_t> { return detail::dead_bytes_of(detail::reader_access::file_of(file)); });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<void> compact(const file_path& path, const write_options& options) {
+    return detail::guard_memory([&] {
+        return detail::on_file(path, [&] { return detail::compact_by(path, options, detail::operating_system()); });
     });
 }
 

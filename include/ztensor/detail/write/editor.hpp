@@ -15,9 +15,9 @@
 #include <ztensor/detail/write/atomic_file.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
+#include <ztensor/detail/write/object_rewriter.hpp>
 #include <ztensor/detail/write/old_file.hpp>
-#include <ztensor/detail/write/patching.hpp>
-#include <ztensor/detail/write/undo_log.hpp>
+#include <ztensor/detail/write/undo_record.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_draft.hpp>
@@ -36,14 +36,14 @@ namespace detail {
 
 // -- editor core
 //
-// A file being edited: its objects and what is to become of each; the new file beside it. SPEC.md section 10.
+// A file being edited: its objects and what is to become of each; the new file beside it, or its new end. SPEC.md
+// section 10.
 
 class editor_core {
 public:
-    /// `patch` writes in place, and then `out` is not used; else it is null.
-    editor_core(std::unique_ptr<old_file> old, std::unique_ptr<writer_core> out,
-                std::unique_ptr<patching> patch) noexcept
-        : old_(std::move(old)), out_(std::move(out)), patch_(std::move(patch)) {}
+    /// `out` is that of make_edited().
+    editor_core(std::unique_ptr<old_file> old, std::unique_ptr<writer_core> out, bool is_in_place) noexcept
+        : old_(std::move(old)), out_(std::move(out)), is_in_place_(is_in_place) {}
 
     /// As writer_core::locate().
     ZTENSOR_COLD void locate(error& why) const noexcept {
@@ -65,11 +65,11 @@ public:
             by_name_.emplace(object.name, objects_.size());
             objects_.push_back(std::move(object));
         }
-        return out_ != nullptr ? out_->begin() : result<void>();
+        return is_in_place_ ? result<void>() : out_->begin();
     }
 
     ZTENSOR_COLD result<void> rename(string_view from, string_view to) {
-        ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(from, "another name"));
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find(from));
         result<void> valid = check_name(old_->version, to);
         if (valid && from != to && by_name_.count(string(to)) != 0) {
             valid = fail(errc::duplicate_key, "there is an object of this name already");
@@ -89,7 +89,7 @@ public:
     }
 
     ZTENSOR_COLD result<void> remove(string_view name) {
-        ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "objects taken out"));
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find(name));
         by_name_.erase(found->name);
         found->is_removed = true;
         return {};
@@ -97,15 +97,14 @@ public:
 
     ZTENSOR_COLD result<void> replace(string_view name, const object_draft& draft) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find(name));
-        return patch_ != nullptr ? patch_->replace(*found->record, draft) : write(*found, draft);
+        return write(*found, draft);
     }
 
-    /// Other elements for a dense tensor, which keeps its attributes. In place they have no room beside the draft's
-    /// elements, and stay where they are.
+    /// Other elements for a dense tensor, which keeps its attributes.
     ZTENSOR_COLD result<void> replace_elements(string_view name, object_draft draft) {
         ZTENSOR_TRY_ASSIGN(const edited_object* const found, find(name));
         attributes kept = holds_elements(*found) ? own_attributes_of(*found) : attributes();
-        if (patch_ == nullptr && kept.size() != 0) {
+        if (kept.size() != 0) {
             const optional<attributes> of_planes = draft.attributes(); // which say how the parts are joined
             draft.attributes(of_planes ? with_planes_keys(std::move(kept), *of_planes) : std::move(kept));
         }
@@ -113,7 +112,7 @@ public:
     }
 
     ZTENSOR_COLD result<void> add(string_view name, const object_draft& draft) {
-        ZTENSOR_TRY(check_can_change("more objects"));
+        ZTENSOR_TRY(out_->check_open());
         if (by_name_.count(string(name)) != 0) {
             return fail(errc::duplicate_key, "there is an object of this name already").in_object(name);
         }
@@ -135,7 +134,7 @@ public:
 
     /// Nothing for none at all.
     ZTENSOR_COLD result<void> set_attributes(string_view name, optional<attributes> values) {
-        ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "other attributes"));
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find(name));
         edited_object& object = *found;
         result<void> valid =
             values ? check_attributes(old_->version, *values, depth_around_object_attributes(old_->version))
@@ -159,7 +158,7 @@ public:
 
     [[nodiscard]] attributes file_attributes() const { return file_attributes_.value_or(attributes()); }
     ZTENSOR_COLD result<void> set_file_attributes(optional<attributes> values) {
-        ZTENSOR_TRY(check_can_change("other attributes"));
+        ZTENSOR_TRY(out_->check_open());
         ZTENSOR_TRY(values ? check_attributes(old_->version, *values, depth_around_file_attributes) : result<void>());
         if (old_->version == format_version::v0_1) {
             return not_expressible(old_->version, "attributes of the file");
@@ -169,9 +168,6 @@ public:
     }
 
     ZTENSOR_COLD result<void> finish() {
-        if (patch_ != nullptr) {
-            return patch_->finish();
-        }
         ZTENSOR_TRY(out_->check_open());
         const abort_on_failure writing(*out_);
         ZTENSOR_TRY(writing.done(keep_objects()));
@@ -224,33 +220,15 @@ private:
     }
 
     result<edited_object*> find(string_view name) {
-        const bool is_open = patch_ != nullptr ? patch_->is_open() : out_->check_open().has_value();
-        if (!is_open) {
-            return writer_core::closed();
-        }
+        ZTENSOR_TRY(out_->check_open());
         const auto at = by_name_.find(string(name));
         return at != by_name_.end() ? result<edited_object*>(&objects_[at->second]) : not_found(name);
-    }
-
-    result<void> check_can_change(const char* what) const {
-        if (patch_ != nullptr) {
-            return fail(errc::not_expressible, "in place there is no room for {}: only replace() works there", {what});
-        }
-        return out_->check_open();
-    }
-
-    result<edited_object*> find_to_change(string_view name, const char* what) {
-        result<edited_object*> found = find(name);
-        if (found) {
-            ZTENSOR_TRY(check_can_change(what));
-        }
-        return found;
     }
 
     ZTENSOR_COLD result<void> write(edited_object& object, const object_draft& draft) {
         return out_->add_object(object.name, draft, [&](const object_entry& entry) {
             cbor_encoder value;
-            encode_object(value, old_->version, entry); // files of version 2 are patched
+            encode_object(value, old_->version, entry);
             object.value.assign(value.bytes().begin(), value.bytes().end());
             object.new_attributes = draft.attributes();
             object.changes_attributes = false;
@@ -280,18 +258,26 @@ private:
         return {};
     }
 
-    ZTENSOR_COLD result<void> keep_objects() {
+    /// The blobs of objects that stay, in the order of the file. Those in shards are left where they are.
+    [[nodiscard]] ZTENSOR_COLD vector<moved_blob> kept_blobs() const {
         vector<moved_blob> blobs;
         for (const edited_object& object : objects_) {
             if (object.is_removed || !object.is_old) {
                 continue;
             }
             for (const component_record& each : model().components_of(*object.record)) {
-                blobs.push_back({each.offset, each.length});
+                if (shard_of(model(), each) == nullptr) {
+                    blobs.push_back({each.offset, each.length});
+                }
             }
         }
         std::sort(blobs.begin(), blobs.end());
         blobs.erase(std::unique(blobs.begin(), blobs.end()), blobs.end());
+        return blobs;
+    }
+
+    ZTENSOR_COLD result<void> keep_objects() {
+        vector<moved_blob> blobs = is_in_place_ ? vector<moved_blob>() : kept_blobs();
         for (moved_blob& blob : blobs) {
             ZTENSOR_TRY_ASSIGN(const uint64_t offset, out_->file().begin_blob());
             blob.new_offset = offset;
@@ -313,6 +299,7 @@ private:
         changes.moved = object.is_old ? &moved : nullptr;
         changes.parts =
             object.record != nullptr ? model().components_of(*object.record) : span<const component_record>();
+        changes.is_version_2 = old_->version == format_version::v2;
         changes.changes_attributes = object.changes_attributes;
         changes.new_attributes = object.changes_attributes && object.new_attributes ? &*object.new_attributes : nullptr;
         changes.name_0_1 = object.name;
@@ -329,22 +316,11 @@ private:
 
     std::unique_ptr<old_file> old_;
     std::unique_ptr<writer_core> out_;
-    std::unique_ptr<patching> patch_;
+    bool is_in_place_;
     vector<edited_object> objects_; ///< in the order of the old file
     std::map<string, size_t> by_name_;
     optional<attributes> file_attributes_;
 };
-
-/// The largest power of two at a multiple of which every blob of the file starts, and that divides `most`.
-[[nodiscard]] ZTENSOR_COLD inline uint64_t alignment_of_blobs(const manifest& index, uint64_t most) noexcept {
-    uint64_t bits = most;
-    for (const object_record& object : index.objects) {
-        for (const component_record& each : index.components_of(object)) {
-            bits |= shard_of(index, each) == nullptr ? each.offset : 0;
-        }
-    }
-    return bits & (~bits + 1);
-}
 
 // -- appending
 //
@@ -355,7 +331,7 @@ ZTENSOR_COLD inline result<writer> go_on_with(const old_file& old, std::unique_p
                                               write_options options) {
     options.version(old.version);
     if (old.version == format_version::v2) {
-        const uint64_t kept = alignment_of_blobs(old.index(), canonical_alignment_2 | old.opened.index_offset);
+        const uint64_t kept = kept_alignment(old.opened);
         options.any_order();
         options.alignment_bytes((std::max)(blob_alignment_2, options.alignment_bytes().value_or(kept)));
     }
@@ -382,11 +358,11 @@ ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_successor(old_file& 
 /// A sink for what comes behind the old file.
 ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_extension(old_file& old, const file_path& path,
                                                                       const write_options& options, os_calls& os) {
-    ZTENSOR_TRY_ASSIGN(const undo_facts facts, undo_facts_of(old, old.source().size()));
+    ZTENSOR_TRY_ASSIGN(const undo_facts facts, undo_facts_of(old));
     auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), facts, options.sync());
     auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
-    ZTENSOR_TRY(file->open(std::move(target), facts.first_new_byte()));
+    ZTENSOR_TRY(file->open(std::move(target), facts.old_bytes));
     return sink;
 }
 
@@ -409,7 +385,7 @@ ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_
     // What version 2 has written once stays in the file: its manifest may lie before blobs, too.
     const uint64_t kept_bytes = old.version == format_version::v2 ? old.source().size() : old.opened.index_offset;
     if (in_place) {
-        core.file().go_on_at(old.source().size() + change_mark_bytes);
+        core.file().go_on_at(old.source().size());
     } else if (result<void> copied = core.file().copy_range(old.source(), 0, kept_bytes); !copied) {
         return std::move(copied).error();
     }
@@ -423,15 +399,29 @@ ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_
 //
 // An editor of a file, by any calls.
 
-/// A core for a new file in place of the old one, whose lock it takes over.
+/// A core for a new file in place of the old one, or in place for its new end. It takes the lock over.
 ZTENSOR_COLD inline result<std::unique_ptr<writer_core>> make_edited(old_file& old, const file_path& path,
                                                                      write_options options, os_calls& os) {
-    options.version(old.version);
-    options.alignment_bytes((std::max)(options.alignment_bytes().value_or(blob_alignment),
-                                       alignment_of_blobs(old.index(), uint64_t{1} << 30)));
-    ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, make_successor(old, path, options, os));
+    options.version(old.version).any_order();
+    options.alignment_bytes((std::max)(options.alignment_bytes().value_or(0), kept_alignment(old.opened)));
+    const bool in_place = options.publish() == publish_mode::in_place;
+    const uint64_t old_bytes = old.source().size();
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink,
+                       in_place ? make_extension(old, path, options, os) : make_successor(old, path, options, os));
     auto core = std::make_unique<writer_core>(std::move(sink), nullptr, options);
     core->manifest().go_on(old.fields());
+    core->file().go_on_at(in_place ? old_bytes : 0);
+    return core;
+}
+
+/// Ready to be told what changes.
+ZTENSOR_COLD inline result<std::unique_ptr<editor_core>> edit_opened(std::unique_ptr<old_file> old,
+                                                                     const file_path& path,
+                                                                     const write_options& options, os_calls& os) {
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<writer_core> out, make_edited(*old, path, options, os));
+    const bool in_place = options.publish() == publish_mode::in_place;
+    auto core = std::make_unique<editor_core>(std::move(old), std::move(out), in_place);
+    ZTENSOR_TRY(core->start());
     return core;
 }
 
@@ -439,23 +429,24 @@ ZTENSOR_COLD inline result<std::unique_ptr<writer_core>> make_edited(old_file& o
 ZTENSOR_COLD inline result<std::unique_ptr<editor_core>> edit_by(const file_path& path, const write_options& options,
                                                                  os_calls& os) {
     ZTENSOR_TRY(check_options(options));
-    const bool in_place = options.publish() == publish_mode::in_place;
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> old, open_old_file(path.native(), options, os));
     if (old->version == format_version::v2) {
         return fail(errc::not_expressible,
                     "files of version 2 only grow: append() to this one, or copy() what is to stay to another");
     }
-    std::unique_ptr<patching> patch;
-    std::unique_ptr<writer_core> out;
-    if (in_place) {
-        patch = std::make_unique<patching>(*old, options.sync(), options.threads());
-    } else {
-        ZTENSOR_TRY_ASSIGN(std::unique_ptr<writer_core> made, make_edited(*old, path, options, os));
-        out = std::move(made);
+    return edit_opened(std::move(old), path, options, os);
+}
+
+/// compact() by these calls: an edit that changes nothing moves the blobs together.
+ZTENSOR_COLD inline result<void> compact_by(const file_path& path, write_options options, os_calls& os) {
+    options.publish(publish_mode::replace);
+    ZTENSOR_TRY(check_options(options));
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> old, open_old_file(path.native(), options, os));
+    if (dead_bytes_of(old->opened) == 0) {
+        return {};
     }
-    auto core = std::make_unique<editor_core>(std::move(old), std::move(out), std::move(patch));
-    ZTENSOR_TRY(core->start());
-    return core;
+    ZTENSOR_TRY_ASSIGN(const std::unique_ptr<editor_core> core, edit_opened(std::move(old), path, options, os));
+    return core->finish();
 }
 
 } // namespace detail

@@ -179,7 +179,7 @@ private:
     static constexpr uint64_t bytes_alone = uint64_t{256} << 20;
     static constexpr uint64_t never = ~uint64_t{0};
 
-    static constexpr size_t most_footer_bytes = 40; ///< written last where a commit comes before
+    static constexpr size_t last_bytes = 8; ///< written behind a commit: without them no footer is one
     static constexpr uint64_t reserved_step = uint64_t{256} << 20;
     static constexpr uint64_t least_reserved = uint64_t{16} << 20; ///< smaller files gain nothing
     static constexpr uint64_t early_sync_bytes = uint64_t{8} << 20;
@@ -367,13 +367,13 @@ private:
         return target_->publish();
     }
 
-    /// All but the footer is on the disk before the footer is written: where it is whole, so is what it ends.
+    /// All but the end of the footer is on the disk before that is written: where it is whole, so is what it ends.
     ZTENSOR_COLD result<void> flush_and_commit() {
         const bytes_view rest = take_buffered();
-        const size_t last = (std::min)(rest.size(), most_footer_bytes);
+        const size_t last = (std::min)(rest.size(), last_bytes);
         const size_t first = rest.size() - last;
         ZTENSOR_TRY(first != 0 ? settle_and_write(rest.first(first)) : result<void>());
-        ZTENSOR_TRY(target_->commit(position_ + last, rest.subspan(first)));
+        ZTENSOR_TRY(target_->commit(position_ + last));
         return settle_and_write(rest.subspan(first));
     }
 

@@ -14,7 +14,7 @@
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/write/atomic_file.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/detail/write/undo_log.hpp>
+#include <ztensor/detail/write/undo_record.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/format.hpp>
 #include <ztensor/io.hpp>

@@ -16,7 +16,7 @@
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/write/undo_log.hpp>
+#include <ztensor/detail/write/undo_record.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/format.hpp>
 #include <ztensor/options.hpp>
@@ -65,10 +65,6 @@ struct old_file {
         const size_t begin = cursor.position();
         cursor.skip();
         return cursor.passed_since(begin);
-    }
-    /// Where that stands in the file.
-    [[nodiscard]] uint64_t offset_of(bytes_view value) const noexcept {
-        return opened.index_offset + static_cast<uint64_t>(value.data() - index().bytes().data());
     }
     /// What the root has besides attributes and objects.
     [[nodiscard]] ZTENSOR_COLD vector<root_field> fields() const {
@@ -137,16 +133,8 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> hold_old_file(located_file
     return old;
 }
 
-/// Whether a change in place that was broken off has left its mark at the end of a file that starts with a magic.
-/// Errors: io_error, file_changed.
-ZTENSOR_COLD inline result<bool> has_change_mark(const old_file& old) {
-    byte end[change_mark_end.size()] = {};
-    ZTENSOR_TRY(old.source().read_at(old.source().size() - sizeof end, {end, sizeof end}));
-    return as_text({end, sizeof end}) == change_mark_end;
-}
-
 /// Errors: as hold_old_file() and reader::open(); not_expressible for a version that can't be written; recovery_needed
-/// where an undo record lies beside it, or should.
+/// where an undo record lies beside it.
 ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native_path& path,
                                                                     const write_options& options, os_calls& os) {
     const bool in_place = options.publish() == publish_mode::in_place;
@@ -158,18 +146,8 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native
         return held;
     }
     old_file& old = **held;
-    ZTENSOR_TRY(undo_log::check_none(old.place));
-    result<void> opened = open_container(old.opened);
-    if (!opened && opened.error().code() == errc::truncated) {
-        ZTENSOR_TRY_ASSIGN(const bool is_marked, has_change_mark(old));
-        if (is_marked) {
-            opened = fail(errc::recovery_needed,
-                          "a change in place was broken off, and its undo record, {}, is not beside the file: put it "
-                          "there, and recover() it",
-                          {path_text(undo_name(old.place.name))});
-        }
-    }
-    ZTENSOR_TRY(std::move(opened));
+    ZTENSOR_TRY(undo_record::check_none(old.place));
+    ZTENSOR_TRY(open_container(old.opened));
     ZTENSOR_TRY_ASSIGN(const format_version version, version_to_go_on_with(old.index().version));
     old.version = version;
     if (old.index().is_data_shard) {
@@ -179,225 +157,127 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native
     return held;
 }
 
-/// What the undo record says of it, if the mark is to stand at `mark_offset`: in place of its last bytes, or behind it.
-ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old, uint64_t mark_offset) {
+/// What the undo record says of it.
+ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old) {
     undo_facts facts;
     facts.old_bytes = old.source().size();
-    facts.manifest_offset = old.opened.index_offset;
-    facts.mark_offset = mark_offset;
-    facts.mark = make_change_mark();
-    if (!facts.extends()) {
-        ZTENSOR_TRY(old.source().read_at(mark_offset, facts.unmarked));
-    }
-    if (old.version == format_version::v2) { // whose manifest may lie anywhere: the footer knows its XXH3
-        byte footer[footer_bytes_2];
-        facts.manifest_offset = facts.old_bytes - footer_bytes_2;
-        result<void> read = old.source().read_at(facts.manifest_offset, {footer, footer_bytes_2});
-        facts.manifest_crc = undo_sum({footer, footer_bytes_2});
-        return read ? result<undo_facts>(facts) : std::move(read).error();
-    }
-    facts.manifest_crc = undo_sum(old.index().bytes());
-    byte tail[tail_bytes];
-    const uint64_t end = facts.manifest_offset + old.index().bytes().size();
-    const span<byte> footer(tail, static_cast<size_t>(facts.old_bytes - end));
-    ZTENSOR_TRY(old.source().read_at(end, footer));
-    facts.manifest_crc = undo_sum(footer, facts.manifest_crc);
+    facts.end_offset =
+        old.version == format_version::v2 ? facts.old_bytes - footer_bytes_2 : old.opened.index_offset;
+    ZTENSOR_TRY_ASSIGN(facts.crc, sum_of(old.source(), facts.end_offset, facts.old_bytes));
     return facts;
 }
 
-// -- recovering
+// -- dead bytes
 //
-// Undoing changes that were broken off, and removing files that writers left.
+// What a file holds that its index does not lead to.
 
-// -- recovering
-//
-// After a crash, by any calls: which state a file is to have, and how it gets there.
-
-/// Whether the file is complete. Errors: out_of_memory, io_error.
-ZTENSOR_COLD inline result<bool> reads(old_file& old) {
-    const result<void> opened = open_container(old.opened);
-    const bool is_unknown =
-        !opened && (opened.error().code() == errc::out_of_memory || opened.error().code() == errc::io_error);
-    return is_unknown ? result<bool>(opened.error()) : result<bool>(opened.has_value());
+/// The largest power of two, up to that of canonical form or 1 GiB, at a multiple of which every blob of the file
+/// starts; the least alignment of a file without blobs.
+[[nodiscard]] ZTENSOR_COLD inline uint64_t kept_alignment(const opened_file& file) noexcept {
+    const bool is_2 = file.index.version == version::v2;
+    uint64_t bits = is_2 ? file.index_offset : 0; // where the index is a blob itself
+    for (const object_record& object : file.index.objects) {
+        for (const component_record& each : file.index.components_of(object)) {
+            bits |= shard_of(file.index, each) == nullptr ? each.offset : 0;
+        }
+    }
+    const uint64_t least = is_2 ? blob_alignment_2 : blob_alignment;
+    const uint64_t most = is_2 ? canonical_alignment_2 : uint64_t{1} << 30;
+    return bits == 0 ? least : (std::max)(least, (std::min)(most, bits & (~bits + 1)));
 }
 
-/// Finds out by the file's content alone whether the record is about it, and in which state it is. See undo_log.hpp.
-class recovering {
-public:
-    recovering(old_file& old, const file& record, const undo_reader& undo) noexcept
-        : old_(old), record_(record), undo_(undo), facts_(undo.facts()), size_(old.source().size()),
-          unmarked_(undo.committed() ? undo.committed()->unmarked : undo.facts().unmarked) {}
-
-    /// Brings the file into the state that it is to have, on the disk. Where that is in doubt, nothing is written.
-    ZTENSOR_COLD result<recovery> run() {
-        const bool is_possible = facts_.extends() ? size_ >= facts_.old_bytes : size_ == facts_.old_bytes;
-        ZTENSOR_TRY_ASSIGN(bool is_so, is_possible ? has_old_manifest() : result<bool>(false));
-        if (!is_so) {
-            return is_about_another();
-        }
-        if (facts_.extends() && size_ == facts_.old_bytes) {
-            return done(recovery::not_needed);
-        }
-        if (facts_.extends() && !undo_.committed() && size_ <= mark_end()) {
-            return run_hardly_begun();
-        }
-        if (size_ < mark_end()) {
-            return is_about_another();
-        }
-        change_mark found = {};
-        ZTENSOR_TRY(old_.source().read_at(facts_.mark_offset, found));
-        if (found == unmarked_) {
-            return run_complete();
-        }
-        if (!is_marked(found)) {
-            return is_about_another();
-        }
-        return undo_.committed() ? go_forward(*undo_.committed()) : go_back();
+/// How many bytes longer the file is than its magic, blobs, index and footer, one after the other: what compact()
+/// drops, but for the few that the index may take less.
+[[nodiscard]] ZTENSOR_COLD inline uint64_t dead_bytes_of(const opened_file& file) {
+    if (file.joined != nullptr || file.index.is_foreign() || file.index.is_data_shard) {
+        return 0;
     }
-
-private:
-    [[nodiscard]] uint64_t mark_end() const noexcept { return facts_.mark_offset + change_mark_bytes; }
-
-    [[nodiscard]] static error is_about_another() {
-        return fail(errc::undo_record_refused, "the undo record beside it is about another file, or is damaged. If the "
-                                               "file is as it should be, remove the record");
-    }
-
-    /// Each byte is the mark's or, where a power cut came while it was written, what belongs there. What the mark
-    /// counts is in the record, unless the record is damaged.
-    [[nodiscard]] bool is_marked(const change_mark& found) const noexcept {
-        const bool may_be_torn = undo_.committed() || !facts_.extends();
-        for (size_t i = 0; i < found.size(); ++i) {
-            const bool is_count =
-                i == change_mark_count_at && std::to_integer<size_t>(found[i]) <= undo_.pieces().size();
-            if (!is_count && found[i] != facts_.mark[i] && (!may_be_torn || found[i] != unmarked_[i])) {
-                return false;
+    vector<std::pair<uint64_t, uint64_t>> blobs;
+    for (const object_record& object : file.index.objects) {
+        for (const component_record& each : file.index.components_of(object)) {
+            if (shard_of(file.index, each) == nullptr) {
+                blobs.emplace_back(each.offset, each.length);
             }
         }
+    }
+    std::sort(blobs.begin(), blobs.end());
+    blobs.erase(std::unique(blobs.begin(), blobs.end()), blobs.end());
+    const bool is_2 = file.index.version == version::v2;
+    if (is_2) { // where the index is a blob, too
+        blobs.emplace_back(file.index_offset, file.index.bytes().size());
+    }
+    const uint64_t rest = is_2 ? footer_bytes_2 : file.file_bytes - file.index_offset;
+    const uint64_t alignment = kept_alignment(file);
+    uint64_t needed = magic_bytes;
+    for (const auto& [offset, length] : blobs) {
+        const optional<uint64_t> begin = checked_align(needed, alignment);
+        if (!begin || *begin > file.file_bytes || length > file.file_bytes - *begin) { // whose blobs overlap
+            return 0;
+        }
+        needed = *begin + length;
+    }
+    return file.file_bytes - needed > rest ? file.file_bytes - needed - rest : 0;
+}
+
+// -- recovering
+//
+// After a crash, by any calls: whether the file is complete, or what of it goes.
+
+/// Whether the file is complete. Errors: those that say nothing of that.
+ZTENSOR_COLD inline result<bool> opens(old_file& old) {
+    const result<void> opened = open_container(old.opened);
+    if (opened) {
         return true;
     }
+    const errc code = opened.error().code();
+    const bool is_unknown = opened.error().kind() == error_kind::io || code == errc::out_of_memory ||
+                            code == errc::too_large_for_host || code == errc::limit_exceeded ||
+                            code == errc::unsupported_digest;
+    return is_unknown ? result<bool>(opened.error()) : false;
+}
 
-    /// Of a file that is to be extended no more was written than the mark, if that: what is behind the old end goes,
-    /// unless the file is complete with it.
-    result<recovery> run_hardly_begun() {
-        ZTENSOR_TRY_ASSIGN(const bool is_complete, reads(old_));
-        return is_complete ? result<recovery>(is_about_another()) : go_back();
+/// Whether a file that opens, and that begins with an old one of so many bytes, is complete. A tensor may hold a whole
+/// file, and a power cut may leave ours at its end. The index of that one counts from where it begins: so before the
+/// index there are as many bytes without a blob as stand before the tensor. Of version 2, the footer says where the
+/// index lies.
+[[nodiscard]] ZTENSOR_COLD inline bool is_extended(const old_file& old, uint64_t old_bytes) noexcept {
+    const uint64_t index_offset = old.opened.index_offset;
+    if (old.index().version == version::v2) {
+        return index_offset >= old_bytes;
     }
-
-    result<recovery> done(recovery outcome) {
-        ZTENSOR_TRY(old_.lock.sync());
-        return outcome;
-    }
-
-    /// Without the mark: the old file, the new one, or another one. Nothing of it is changed.
-    result<recovery> run_complete() {
-        ZTENSOR_TRY_ASSIGN(bool is_so, size_ == facts_.old_bytes ? holds_old_pieces() : result<bool>(false));
-        if (is_so) {
-            return done(recovery::not_needed);
+    uint64_t blobs_end = 0;
+    for (const object_record& object : old.index().objects) {
+        for (const component_record& each : old.index().components_of(object)) {
+            blobs_end = (std::max)(blobs_end, each.offset + each.length);
         }
-        if (undo_.committed() && size_ == undo_.committed()->size_bytes) {
-            ZTENSOR_TRY_ASSIGN(is_so, holds_new(*undo_.committed(), true));
-        }
-        return is_so ? done(recovery::kept_new) : is_about_another();
     }
+    return index_offset - blobs_end < old_bytes;
+}
 
-    /// All of the new state but its last bytes and the place of the mark was on the disk.
-    result<recovery> go_forward(const undo_reader::new_state& state) {
-        if (size_ < state.last_offset() || size_ > state.size_bytes) {
-            return is_about_another();
-        }
-        ZTENSOR_TRY_ASSIGN(const bool is_new, holds_new(state, false));
-        if (!is_new) {
-            return is_about_another();
-        }
-        // The mark goes last, so what belongs in its place is left out.
-        const uint64_t begin = (std::max)(state.last_offset(), facts_.extends() ? mark_end() : 0);
-        const bytes_view last = bytes_view(state.last).subspan(static_cast<size_t>(begin - state.last_offset()));
-        if (!last.empty()) {
-            ZTENSOR_TRY(old_.lock.seek(begin));
-            ZTENSOR_TRY(old_.lock.append(last));
-        }
-        return unmark(recovery::kept_new);
+/// Makes the file complete. Never searches for an end: a tensor may hold any number of them.
+ZTENSOR_COLD inline result<recovery> recover_by_facts(old_file& old, const optional<undo_facts>& facts) {
+    const uint64_t size = old.source().size();
+    bool is_so = false; // the file that the record is about
+    if (facts && size >= facts->old_bytes) {
+        ZTENSOR_TRY_ASSIGN(const uint32_t sum, sum_of(old.source(), facts->end_offset, facts->old_bytes));
+        is_so = sum == facts->crc;
     }
-
-    result<recovery> go_back() {
-        ZTENSOR_TRY(facts_.extends() ? old_.lock.truncate(facts_.old_bytes) : undo_.restore(record_, old_.lock));
-        return facts_.extends() ? done(recovery::undone) : unmark(recovery::undone);
+    if (is_so && size == facts->old_bytes) {
+        return recovery::not_needed;
     }
-
-    /// When all else is on the disk.
-    result<recovery> unmark(recovery outcome) {
-        ZTENSOR_TRY(old_.lock.sync());
-        ZTENSOR_TRY(old_.lock.seek(facts_.mark_offset));
-        ZTENSOR_TRY(old_.lock.append(unmarked_));
-        return done(outcome);
+    ZTENSOR_TRY_ASSIGN(const bool is_whole, opens(old));
+    if (!is_so) {
+        return is_whole ? result<recovery>(recovery::not_needed)
+                        : fail(errc::undo_record_refused,
+                               "the undo record beside it is about another file, or is damaged, and the file is not "
+                               "complete: bring back what the record is about, or remove it");
     }
-
-    /// Whether the old manifest stands where it stood, but for what is in the record and for the mark.
-    result<bool> has_old_manifest() const {
-        uint32_t sum = 0;
-        const auto add = [&](uint64_t at, vector<byte>& bytes) -> result<bool> {
-            ZTENSOR_TRY(undo_.overlay(record_, at, bytes));
-            for (size_t i = 0; i < change_mark_bytes; ++i) {
-                const uint64_t place = facts_.mark_offset + i;
-                if (place >= at && place - at < bytes.size()) {
-                    bytes[static_cast<size_t>(place - at)] = facts_.unmarked[i];
-                }
-            }
-            sum = undo_sum(bytes, sum);
-            return true;
-        };
-        ZTENSOR_TRY(
-            for_all_pieces(old_.source(), facts_.manifest_offset, facts_.old_bytes - facts_.manifest_offset, add));
-        return sum == facts_.manifest_crc;
+    if (is_whole && is_extended(old, facts->old_bytes)) {
+        return recovery::kept_new;
     }
-
-    result<bool> holds_old_pieces() const {
-        for (const undo_reader::piece& each : undo_.pieces()) {
-            const auto compare = [&](uint64_t at, const vector<byte>& bytes) -> result<bool> {
-                vector<byte> old = bytes;
-                ZTENSOR_TRY(undo_.overlay(record_, at, old));
-                return old == bytes;
-            };
-            ZTENSOR_TRY_ASSIGN(const bool is_old, for_all_pieces(old_.source(), each.offset, each.length, compare));
-            if (!is_old) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    /// Every piece that was overwritten, and with `has_last` the last bytes too.
-    result<bool> holds_new(const undo_reader::new_state& state, bool has_last) const {
-        for (const undo_new_piece& each : state.pieces) {
-            if (each.offset > size_ || each.length > size_ - each.offset) {
-                return false;
-            }
-            uint32_t sum = 0;
-            const auto add = [&](uint64_t, bytes_view bytes) -> result<bool> {
-                sum = undo_sum(bytes, sum);
-                return true;
-            };
-            ZTENSOR_TRY(for_all_pieces(old_.source(), each.offset, each.length, add));
-            if (sum != each.crc) {
-                return false;
-            }
-        }
-        const uint64_t last_bytes = has_last ? state.last.size() : 0;
-        const auto compare = [&](uint64_t at, bytes_view bytes) -> result<bool> {
-            const auto from = state.last.begin() + static_cast<std::ptrdiff_t>(at - state.last_offset());
-            return std::equal(bytes.begin(), bytes.end(), from);
-        };
-        return for_all_pieces(old_.source(), state.last_offset(), last_bytes, compare);
-    }
-
-    old_file& old_;
-    const file& record_;
-    const undo_reader& undo_;
-    const undo_facts& facts_;
-    const uint64_t size_;
-    const change_mark unmarked_; ///< what belongs in place of the mark; of a file that is extended, once it is known
-};
+    ZTENSOR_TRY(old.lock.truncate(facts->old_bytes));
+    return recovery::undone;
+}
 
 ZTENSOR_COLD inline result<void> check_owner(const old_file& old, const file& record) {
     const auto [made, unknown] = record.os().status(record.handle());
@@ -411,11 +291,18 @@ ZTENSOR_COLD inline result<void> check_owner(const old_file& old, const file& re
                                                  "the file: remove the record if nobody knows of it");
 }
 
-/// A record that was not completed: then nothing of the file was changed, and the file reads.
-ZTENSOR_COLD inline result<recovery> after_no_record(old_file& old) {
-    ZTENSOR_TRY_ASSIGN(const bool is_complete, reads(old));
-    return is_complete ? result<recovery>(recovery::not_needed)
-                       : fail(errc::undo_record_refused, "the undo record beside it is damaged, and so is the file");
+/// Nothing of a record that was not completed: then nothing of the file was changed. Errors: undo_record_refused for
+/// one of an earlier release; what the system says.
+ZTENSOR_COLD inline result<optional<undo_facts>> read_undo_record(const file& record) {
+    byte bytes[undo_record_bytes] = {};
+    const auto there = static_cast<size_t>((std::min<uint64_t>)(record.size_bytes(), sizeof bytes));
+    ZTENSOR_TRY(record.read_at(0, {bytes, there}));
+    const string_view magic = as_text({bytes, undo_magic.size()});
+    if (magic != undo_magic && magic.substr(0, undo_magic_of_all.size()) == undo_magic_of_all) {
+        return fail(errc::undo_record_refused, "the undo record beside it was made by an earlier release of this "
+                                               "library: recover() the file by that release");
+    }
+    return decode_undo_record({bytes, there});
 }
 
 /// The record, read through a handle that is closed before it is removed.
@@ -430,8 +317,10 @@ ZTENSOR_COLD inline result<recovery> recover_by_record(old_file& old, const nati
     }
     ZTENSOR_TRY_ASSIGN(const file record, file::of_handle(handle, os));
     ZTENSOR_TRY(check_owner(old, record));
-    ZTENSOR_TRY_ASSIGN(const optional<undo_reader> undo, undo_reader::read(record));
-    return undo ? recovering(old, record, *undo).run() : after_no_record(old);
+    ZTENSOR_TRY_ASSIGN(const optional<undo_facts> facts, read_undo_record(record));
+    ZTENSOR_TRY_ASSIGN(const recovery outcome, recover_by_facts(old, facts));
+    ZTENSOR_TRY(old.lock.sync()); // before the record goes
+    return outcome;
 }
 
 /// has_undo_record() by these calls.
