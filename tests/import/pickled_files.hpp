@@ -6,6 +6,7 @@
 
 #include "support/bytes.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -80,7 +81,7 @@ inline bytes array(const bytes& type, std::uint64_t elements, const bytes& data,
            tuple({number(1), sizes({elements}), dtype, "\x89", byte_string(data)}) + "b";
 }
 
-/// A ZIP archive of stored entries.
+/// A ZIP archive of stored entries; of more than 65,534, the records of ZIP64 say how many.
 inline bytes archive(const std::vector<std::pair<bytes, bytes>>& entries) {
     bytes all, directory;
     for (const auto& [name, content] : entries) {
@@ -90,9 +91,17 @@ inline bytes archive(const std::vector<std::pair<bytes, bytes>>& entries) {
         directory += "PK\1\2" + bytes("\x14\0", 2) + common + bytes(10, '\0') + little_endian(all.size(), 4) + name;
         all += "PK\3\4" + common + name + content;
     }
-    return all + directory + "PK\5\6" + bytes(4, '\0') + little_endian(entries.size(), 2) +
-           little_endian(entries.size(), 2) + little_endian(directory.size(), 4) + little_endian(all.size(), 4) +
-           bytes(2, '\0');
+    constexpr std::size_t most = 0xffff;
+    bytes large;
+    if (entries.size() >= most) {
+        large = "PK\6\6" + little_endian(44, 8) + bytes("\x2d\0\x2d\0", 4) + bytes(8, '\0') +
+                little_endian(entries.size(), 8) + little_endian(entries.size(), 8) +
+                little_endian(directory.size(), 8) + little_endian(all.size(), 8) + "PK\6\7" + bytes(4, '\0') +
+                little_endian(all.size() + directory.size(), 8) + little_endian(1, 4);
+    }
+    const bytes count = little_endian((std::min)(entries.size(), most), 2);
+    return all + directory + large + "PK\5\6" + bytes(4, '\0') + count + count + little_endian(directory.size(), 4) +
+           little_endian(all.size(), 4) + bytes(2, '\0');
 }
 /// A checkpoint of that value, whose storages are data/0, data/1, and so on.
 inline bytes checkpoint(const bytes& value, const std::vector<bytes>& storages) {
