@@ -214,24 +214,36 @@ private:
                  sentence("{} bytes from byte {} on belong to no blob, more than padding takes", {end - begin, begin}));
             return {};
         }
-        byte piece[4096];
         for (uint64_t at = begin; at < end;) {
-            const auto bytes = static_cast<size_t>((std::min<uint64_t>)(sizeof piece, end - at));
-            ZTENSOR_TRY(file_.source->read_at(at, {piece, bytes}));
-            const byte* const odd = std::find_if(piece, piece + bytes, [](byte b) { return b != byte{}; });
-            if (odd != piece + bytes) {
+            ZTENSOR_TRY_ASSIGN(const bytes_view there, bytes_from(at));
+            const bytes_view piece = there.first(static_cast<size_t>((std::min<uint64_t>)(there.size(), end - at)));
+            const byte* const odd = std::find_if(piece.begin(), piece.end(), [](byte b) { return b != byte{}; });
+            if (odd != piece.end()) {
                 tell(lint_kind::nonzero_padding, {}, {},
-                     sentence("byte {} is padding, and not zero", {at + static_cast<uint64_t>(odd - piece)}));
+                     sentence("byte {} is padding, and not zero", {at + static_cast<uint64_t>(odd - piece.begin())}));
                 return {};
             }
-            at += bytes;
+            at += piece.size();
         }
         return {};
+    }
+
+    /// The bytes from there on, at least one, all before the index: small blobs have many gaps in one piece.
+    [[nodiscard]] result<bytes_view> bytes_from(uint64_t at) {
+        if (at < piece_begin_ || at - piece_begin_ >= piece_bytes_) {
+            piece_begin_ = at;
+            piece_bytes_ = static_cast<size_t>((std::min<uint64_t>)(sizeof piece_, file_.index_offset - at));
+            ZTENSOR_TRY(file_.source->read_at(at, {piece_, piece_bytes_}));
+        }
+        return bytes_view(piece_, piece_bytes_).subspan(static_cast<size_t>(at - piece_begin_));
     }
 
     const opened_file& file_;
     vector<lint_finding>& found_;
     bool wants_all_;
+    uint64_t piece_begin_ = 0;
+    size_t piece_bytes_ = 0;
+    byte piece_[4096] = {};
 };
 
 [[nodiscard]] inline errc strict_code(lint_kind kind) noexcept {
