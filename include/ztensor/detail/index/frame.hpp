@@ -42,6 +42,11 @@ static_assert(footer_bytes_2 <= tail_bytes, "the tail holds every footer");
 inline constexpr uint64_t least_file_bytes_2 = magic_bytes + footer_bytes_2;
 inline constexpr uint32_t container_version_2 = 2;
 
+/// Whether the index is a blob among others, of which the footer has a hash; else it lies between the last and the end.
+[[nodiscard]] constexpr bool index_is_blob(version of) noexcept {
+    return of == version::v2;
+}
+
 enum class container : uint8_t {
     zt_0_1,            ///< the size of the manifest stands in the last 8 bytes
     zt_1_0_or_cut_off, ///< 1.x without a magic at the end: 1.0 if a manifest of that version stands there

@@ -161,8 +161,7 @@ ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native
 ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old) {
     undo_facts facts;
     facts.old_bytes = old.source().size();
-    facts.end_offset =
-        old.version == format_version::v2 ? facts.old_bytes - footer_bytes_2 : old.opened.index_offset;
+    facts.end_offset = index_is_blob(old.index().version) ? facts.old_bytes - footer_bytes_2 : old.opened.index_offset;
     ZTENSOR_TRY_ASSIGN(facts.crc, sum_of(old.source(), facts.end_offset, facts.old_bytes));
     return facts;
 }
@@ -174,8 +173,8 @@ ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old) {
 /// The largest power of two, up to that of canonical form or 1 GiB, at a multiple of which every blob of the file
 /// starts; the least alignment of a file without blobs.
 [[nodiscard]] ZTENSOR_COLD inline uint64_t kept_alignment(const opened_file& file) noexcept {
-    const bool is_2 = file.index.version == version::v2;
-    uint64_t bits = is_2 ? file.index_offset : 0; // where the index is a blob itself
+    const bool is_2 = index_is_blob(file.index.version);
+    uint64_t bits = is_2 ? file.index_offset : 0;
     for (const object_record& object : file.index.objects) {
         for (const component_record& each : file.index.components_of(object)) {
             bits |= shard_of(file.index, each) == nullptr ? each.offset : 0;
@@ -202,8 +201,8 @@ ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old) {
     }
     std::sort(blobs.begin(), blobs.end());
     blobs.erase(std::unique(blobs.begin(), blobs.end()), blobs.end());
-    const bool is_2 = file.index.version == version::v2;
-    if (is_2) { // where the index is a blob, too
+    const bool is_2 = index_is_blob(file.index.version);
+    if (is_2) {
         blobs.emplace_back(file.index_offset, file.index.bytes().size());
     }
     const uint64_t rest = is_2 ? footer_bytes_2 : file.file_bytes - file.index_offset;
@@ -242,7 +241,7 @@ ZTENSOR_COLD inline result<bool> opens(old_file& old) {
 /// index lies.
 [[nodiscard]] ZTENSOR_COLD inline bool is_extended(const old_file& old, uint64_t old_bytes) noexcept {
     const uint64_t index_offset = old.opened.index_offset;
-    if (old.index().version == version::v2) {
+    if (index_is_blob(old.index().version)) {
         return index_offset >= old_bytes;
     }
     uint64_t blobs_end = 0;
