@@ -107,6 +107,26 @@ std::vector<band> bands_of(const ztensor::reader& file) {
     return bands;
 }
 
+/// Neighbours of a kind that are each too narrow to be seen share a band, up to that many bytes.
+std::vector<band> joined(std::vector<band> bands, double narrow_bytes) {
+    std::vector<band> wide;
+    std::uint64_t count = 0; // in the last of them
+    for (band& each : bands) {
+        const bool joins = !wide.empty() && wide.back().kind == each.kind &&
+                           static_cast<double>(each.end - wide.back().begin) <= narrow_bytes;
+        count = joins ? count + 1 : 1;
+        if (!joins) {
+            wide.push_back(std::move(each));
+            continue;
+        }
+        band& last = wide.back();
+        last.end = each.end;
+        last.name.clear(); // for which there is no room
+        last.text = grouped(count) + " blobs, " + human(last.end - last.begin) + " at byte " + grouped(last.begin);
+    }
+    return wide;
+}
+
 /// Lines of SVG.
 class drawing {
 public:
@@ -213,10 +233,12 @@ private:
 } // namespace
 
 std::string draw_layout(const ztensor::reader& file, const std::string& title) {
-    const std::vector<band> bands = bands_of(file);
+    std::vector<band> bands = bands_of(file);
     constexpr std::size_t bands_in_a_row = 12;
     constexpr std::size_t most_rows = 40;
     const std::size_t rows = std::min(most_rows, (bands.size() + bands_in_a_row - 1) / bands_in_a_row);
+    const double bytes_per_column = static_cast<double>(file.file_bytes()) / (static_cast<double>(rows) * row_columns);
+    bands = joined(std::move(bands), bytes_per_column);
     const double row_height = rows <= 4 ? 48 : 20;
     const double height = picture_top + static_cast<double>(rows) * (row_height + 6) + 16;
 

@@ -33,36 +33,47 @@ struct report_options {
     bool takes_raw_values = false;
 };
 
-/// A list or an object of JSON. It is text from the start: trees of the rows of a large file take most of the time.
+/// A list or an object of JSON, at the end of a text, where others may be begun in it and must end before it. Trees and
+/// copies of the rows of a large file would take most of the time.
 class json_text {
 public:
-    explicit json_text(char begin) : text_(1, begin) {}
+    json_text(std::string& out, char begin) : out_(out), is_list_(begin == '[') { out_ += begin; }
 
+    /// An item's value is to follow in the text.
+    void begin() {
+        out_ += is_empty_ ? "" : ",";
+        is_empty_ = false;
+    }
+    void begin(std::string_view key) {
+        begin();
+        ((out_ += '"') += key) += "\":";
+    }
     void add(std::string_view item) {
-        text_ += text_.size() == 1 ? "" : ",";
-        text_ += item;
+        begin();
+        out_ += item;
     }
     void add(std::string_view key, std::string_view value) {
-        add("\"");
-        ((text_ += key) += "\":") += value;
+        begin(key);
+        out_ += value;
     }
     void add_if(bool has, std::string_view key, std::string_view value) {
         if (has) {
             add(key, value);
         }
     }
-    [[nodiscard]] std::string take() && {
-        text_ += text_.front() == '[' ? ']' : '}';
-        return std::move(text_);
-    }
+    void end() { out_ += is_list_ ? ']' : '}'; }
 
 private:
-    std::string text_;
+    std::string& out_;
+    bool is_list_;
+    bool is_empty_ = true;
 };
 
-/// Whether a string in ASCII holds the byte as it is.
+constexpr const char* less_than = "\\u003c";
+
+/// Whether a string in ASCII holds the byte as it is. HTML might take "<" for the end of the script that it stands in.
 bool is_plain(char each) {
-    return each >= 0x20 && each < 0x7f && each != '"' && each != '\\';
+    return each >= 0x20 && each < 0x7f && each != '"' && each != '\\' && each != '<';
 }
 
 /// A string in ASCII. Names and words of files need not be UTF-8.
@@ -79,6 +90,8 @@ std::string string_text(std::string_view text) {
         const character each = first_character(text);
         if (!each.is_utf8) {
             out += "\\ufffd";
+        } else if (text.front() == '<') {
+            out += less_than;
         } else if (text.front() == '"' || text.front() == '\\') {
             out += {'\\', text.front()};
         } else {
@@ -98,15 +111,17 @@ std::string number_of(double number) {
 
 template <class Numbers>
 std::string list_of(const Numbers& numbers) {
-    json_text list('[');
+    std::string text;
+    json_text list(text, '[');
     for (const std::uint64_t each : numbers) {
         list.add(std::to_string(each));
     }
-    return std::move(list).take();
+    list.end();
+    return text;
 }
 
 std::string attributes_text(const ztensor::attributes_view& attributes) {
-    return json(json_of(attributes)).dump(-1, ' ', true, json::error_handler_t::replace);
+    return replaced(json(json_of(attributes)).dump(-1, ' ', true, json::error_handler_t::replace), "<", less_than);
 }
 
 /// What the numbers of a tensor are, or why nothing is said of them.
@@ -124,7 +139,7 @@ told_numbers numbers_of(const ztensor::object_view& object, const std::optional<
     return stats ? told_numbers{*stats, ""} : told_numbers{{}, in_words_of_zt(std::string(stats.error().sentence()))};
 }
 
-std::string row_of(const ztensor::object_view& object, const told_numbers& numbers) {
+void add_row(std::string& out, const ztensor::object_view& object, const told_numbers& numbers) {
     const storage_words how = storage_of(object);
     std::uint64_t offset = 0;
     for (const ztensor::component_view& part : parts_of(object)) {
@@ -133,7 +148,7 @@ std::string row_of(const ztensor::object_view& object, const told_numbers& numbe
     const number_stats stats = numbers.stats.value_or(number_stats());
     const bool has_stats = numbers.stats.has_value(), has_range = stats.finite() != 0;
     const double zeros = stats.count == 0 ? 0 : static_cast<double>(stats.zeros) / static_cast<double>(stats.count);
-    json_text row('{');
+    json_text row(out, '{');
     row.add("attributes", attributes_text(object.attributes()));
     row.add_if(has_range, "bars", list_of(stats.bars));
     row.add("decoded", how.decoded_bytes ? std::to_string(*how.decoded_bytes) : "null");
@@ -154,27 +169,29 @@ std::string row_of(const ztensor::object_view& object, const told_numbers& numbe
     row.add("type", string_text(type_of(object)));
     row.add_if(!numbers.why.empty(), "why", string_text(numbers.why));
     row.add_if(has_stats, "zeros", number_of(zeros));
-    return std::move(row).take();
+    row.end();
 }
 
-std::string tensors_of(const std::vector<ztensor::reader>& files, const report_options& options, std::uint64_t stored) {
+void add_tensors(std::string& out, const std::vector<ztensor::reader>& files, const report_options& options,
+                 std::uint64_t stored) {
     const bool needs_scales = options.has_stats && !options.takes_raw_values;
     const auto scales = needs_scales ? std::optional<scale_finder>(files) : std::nullopt;
-    json_text tensors('[');
+    json_text tensors(out, '[');
     std::uint64_t done = 0;
     progress_line progress;
     for (const ztensor::reader& file : files) {
         for (const ztensor::object_view object : file) {
             progress.show(done, stored, object.name());
-            tensors.add(row_of(object, options.has_stats ? numbers_of(object, scales) : told_numbers()));
+            tensors.begin();
+            add_row(out, object, options.has_stats ? numbers_of(object, scales) : told_numbers());
             done += stored_bytes_of(object);
         }
     }
-    return std::move(tensors).take();
+    tensors.end();
 }
 
-std::string findings_of(const input_set& set) {
-    json_text findings('[');
+void add_findings(std::string& out, const input_set& set) {
+    json_text findings(out, '[');
     const auto add_skipped = [&](ztensor::span<const ztensor::skipped_item> items) {
         for (const ztensor::skipped_item& each : items) {
             findings.add(string_text("skipped: " + each.name + ": " + each.why));
@@ -190,11 +207,11 @@ std::string findings_of(const input_set& set) {
         }
         add_skipped(file.skipped());
     }
-    return std::move(findings).take();
+    findings.end();
 }
 
 /// What the page shows.
-std::string content_of(const input_set& set, const report_options& options) {
+void add_content(std::string& out, const input_set& set, const report_options& options) {
     const std::vector<ztensor::reader>& files = set.files;
     std::uint64_t objects = 0, parameters = 0, stored = 0, bytes = 0;
     for (const ztensor::reader& file : files) {
@@ -207,7 +224,14 @@ std::string content_of(const input_set& set, const report_options& options) {
     }
     const ztensor::reader& first = files.front();
     const bool is_one = files.size() == 1;
-    json_text summary('[');
+    json_text content(out, '{');
+    content.add("attributes", is_one ? attributes_text(first.attributes()) : "null");
+    content.add("kind", string_text(kind_of(first) + (is_one ? "" : ", " + grouped(files.size()) + " files")));
+    content.add("layout", is_one ? string_text(draw_layout(first, name_of_input(options.path))) : "null");
+    content.begin("lint");
+    add_findings(out, set);
+    content.begin("summary");
+    json_text summary(out, '[');
     const auto add_fact = [&](const char* what, const std::string& text) {
         summary.add('[' + string_text(what) + ',' + string_text(text) + ']');
     };
@@ -215,15 +239,11 @@ std::string content_of(const input_set& set, const report_options& options) {
     add_fact("Parameters", grouped(parameters));
     add_fact("Stored", human(stored));
     add_fact(is_one ? "File" : "Files", human(bytes));
-    json_text content('{');
-    content.add("attributes", is_one ? attributes_text(first.attributes()) : "null");
-    content.add("kind", string_text(kind_of(first) + (is_one ? "" : ", " + grouped(files.size()) + " files")));
-    content.add("layout", is_one ? string_text(draw_layout(first, name_of_input(options.path))) : "null");
-    content.add("lint", findings_of(set));
-    content.add("summary", std::move(summary).take());
-    content.add("tensors", tensors_of(files, options, stored));
+    summary.end();
+    content.begin("tensors");
+    add_tensors(out, files, options, stored);
     content.add("title", string_text(name_of_input(options.path)));
-    return std::move(content).take();
+    content.end();
 }
 
 exit_code write_report(const report_options& options) {
@@ -233,7 +253,7 @@ exit_code write_report(const report_options& options) {
                        "content=\"width=device-width\"><title>zt report</title><style>";
     ((page += report_style) += "</style></head><body>") += report_frame;
     page += "<script type=\"application/json\" id=\"data\">";
-    page += replaced(content_of(set, options), "<", "\\u003c"); // or HTML might take one for the end of the script
+    add_content(page, set, options);
     ((page += "</script>\n<script>") += report_script) += "</script></body></html>\n";
     save_text(options.out, page, options.path, set.files);
     return good;

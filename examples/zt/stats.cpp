@@ -9,6 +9,7 @@
 #include "terminal.hpp"
 #include "wording.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -120,8 +121,15 @@ private:
 } // namespace
 
 ztensor::result<number_stats> stats_of(const ztensor::object_view& object) {
+    constexpr std::size_t most_kept = std::size_t{1} << 15; // what is small is read once
+    std::vector<double> kept;
     number_stats stats;
-    ztensor::result<void> done = for_each_number(object, [&](double number) { add_number(stats, number); });
+    ztensor::result<void> done = for_each_number(object, [&](double number) {
+        add_number(stats, number);
+        if (kept.size() < most_kept) {
+            kept.push_back(number);
+        }
+    });
     if (!done) {
         return done.error();
     }
@@ -130,13 +138,18 @@ ztensor::result<number_stats> stats_of(const ztensor::object_view& object) {
     }
     const double half_range = stats.most / 2 - stats.least / 2; // the whole one may be more than a double holds
     running_moments moments(std::max(std::fabs(stats.least), std::fabs(stats.most)));
-    done = for_each_number(object, [&](double number) {
+    const auto add = [&](double number) {
         if (std::isfinite(number)) {
             moments.add(number);
             const double place = half_range == 0 ? 0 : (number / 2 - stats.least / 2) / half_range * histogram_bars;
             ++stats.bars[std::min(static_cast<std::size_t>(place), histogram_bars - 1)];
         }
-    });
+    };
+    if (stats.count == kept.size()) {
+        std::for_each(kept.begin(), kept.end(), add);
+    } else {
+        done = for_each_number(object, add);
+    }
     stats.mean = moments.mean();
     stats.deviation = moments.deviation();
     return done ? ztensor::result<number_stats>(stats) : done.error();
@@ -291,10 +304,9 @@ void add_stats(tool& to) {
         bool takes_raw_values = false;
     };
     const auto options = std::make_shared<stats_options>();
-    CLI::App* const command =
-        add_command(to, "stats", "Show minimum, maximum, mean and a histogram of each tensor",
-                    "stats --only '*.weight' model.zt",
-                    [options] { return show_stats(options->path, options->selected, options->takes_raw_values); });
+    CLI::App* const command = add_command(
+        to, "stats", "Show minimum, maximum, mean and a histogram of each tensor", "stats --only '*.weight' model.zt",
+        [options] { return show_stats(options->path, options->selected, options->takes_raw_values); });
     command->add_option("FILE", options->path, "The file, of any format, or the folder or index of shards")->required();
     options->selected.add_options(*command);
     add_raw_values_option(*command, options->takes_raw_values);
