@@ -107,22 +107,25 @@ std::vector<band> bands_of(const ztensor::reader& file) {
     return bands;
 }
 
-/// Neighbours of a kind that are each too narrow to be seen share a band, up to that many bytes.
+/// Neighbours that are each too narrow to be seen share a band, up to that many bytes.
 std::vector<band> joined(std::vector<band> bands, double narrow_bytes) {
     std::vector<band> wide;
-    std::uint64_t count = 0; // in the last of them
+    std::uint64_t blobs = 0; // in the last of them
     for (band& each : bands) {
-        const bool joins = !wide.empty() && wide.back().kind == each.kind &&
+        const bool is_blob = each.kind == band_kind::raw || each.kind == band_kind::compressed;
+        const bool joins = !wide.empty() && wide.back().kind != band_kind::index && each.kind != band_kind::index &&
                            static_cast<double>(each.end - wide.back().begin) <= narrow_bytes;
-        count = joins ? count + 1 : 1;
+        blobs = (joins ? blobs : 0) + (is_blob ? 1 : 0);
         if (!joins) {
             wide.push_back(std::move(each));
             continue;
         }
         band& last = wide.back();
+        last.kind = last.kind == band_kind::gap ? each.kind : last.kind;
         last.end = each.end;
         last.name.clear(); // for which there is no room
-        last.text = grouped(count) + " blobs, " + human(last.end - last.begin) + " at byte " + grouped(last.begin);
+        last.text = grouped(blobs) + (blobs == 1 ? " blob, " : " blobs, ") + human(last.end - last.begin) +
+                    " at byte " + grouped(last.begin);
     }
     return wide;
 }

@@ -758,6 +758,8 @@ class ToolTest(unittest.TestCase):
             legend = " ".join(each.text for each in root.iter(space + "text"))
             self.assertIn("header, index and footer: ", legend)
             self.assertIn("compressed: " if path.name == "zstd.zt" else "raw: ", legend)
+            tips = [each.find(space + "title").text for each in bands]
+            self.assertEqual(path == many, any(re.match(r"\d+ blobs?, ", tip) for tip in tips))  # too narrow to be seen
 
     def test_stats_tell_numbers_what_is_none_and_where_they_lie(self):
         path = self.file("x.npy", npy([1, 2, 2, 5, math.nan, math.inf]))
