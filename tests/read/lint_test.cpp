@@ -176,6 +176,33 @@ TEST_CASE("bytes that belong to no blob are found and refused, and so is padding
     CHECK(strictly(glued) == "strict_gap");
 }
 
+TEST_CASE("of version 2 what lies between blobs behind the index is looked at, too") {
+    using namespace linting;
+    const auto options = ztensor::write_options().version(ztensor::format_version::v2).alignment_bytes(8192);
+    const bytes file = support::as_string(support::written(options, [](ztensor::writer& to) {
+        for (const char* const name : {"a", "b", "c"}) {
+            to.add(name, {1}, std::vector<float>{static_cast<float>(*name)}).value();
+        }
+    }));
+    const ztensor::reader was = support::opened(file);
+    const auto place = [&](const char* name) {
+        return static_cast<std::size_t>(was.find(name).value().data().value().offset());
+    };
+    constexpr std::size_t footer_bytes = 40;
+    const bytes index = file.substr(file.size() - footer_bytes - was.manifest_bytes(), was.manifest_bytes());
+    const std::size_t moved_to = place("a") + 4096;
+    REQUIRE(moved_to + index.size() <= place("b"));
+    for (const std::size_t odd : {std::size_t{0}, place("b") + 100, place("c") - 1}) {
+        bytes moved = file.substr(0, place("c") + sizeof(float));
+        moved.replace(moved_to, index.size(), index);
+        moved[odd] = odd == 0 ? moved[odd] : '\1';
+        moved += support::little_endian(moved_to, 8) + file.substr(file.size() - footer_bytes + 8);
+        CAPTURE(odd);
+        CHECK(kinds_in(moved).size() == (odd == 0 ? 1U : 2U)); // the index is one
+        CHECK(strictly(moved) == "strict_gap");
+    }
+}
+
 TEST_CASE("components with the same bytes are found and refused") {
     using namespace linting;
     sample twice;
