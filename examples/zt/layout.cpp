@@ -34,7 +34,8 @@ struct band {
     std::uint64_t end;
     band_kind kind;
     std::string name;
-    std::string text; ///< shown when somebody points at it
+    std::string text;        ///< shown when somebody points at it
+    std::uint64_t blobs = 0; ///< in it
 };
 
 /// What stands for a character of XML.
@@ -66,7 +67,7 @@ std::vector<band> blobs_of(const ztensor::reader& file) {
                                      human(part.stored_bytes()) + (is_raw ? "" : " compressed") + " at byte " +
                                      grouped(part.offset());
             const std::uint64_t end = std::min(part.offset() + part.stored_bytes(), file.file_bytes());
-            blobs.push_back({part.offset(), end, is_raw ? band_kind::raw : band_kind::compressed, name, text});
+            blobs.push_back({part.offset(), end, is_raw ? band_kind::raw : band_kind::compressed, name, text, 1});
         }
     }
     std::sort(blobs.begin(), blobs.end(),
@@ -78,17 +79,15 @@ std::vector<band> blobs_of(const ztensor::reader& file) {
 std::vector<band> bands_of(const ztensor::reader& file) {
     std::vector<band> bands;
     std::uint64_t at = 0;
-    const auto fill_up_to = [&](std::uint64_t end) {
+    const auto fill_up_to = [&](std::uint64_t end, const std::string& name) {
         if (at < end) {
-            const bool is_end = at == 0 || end == file.file_bytes();
-            const band_kind kind = is_end ? band_kind::index : band_kind::gap;
-            const std::string name = at == 0 ? "header" : is_end ? "index and footer" : "gap";
-            bands.push_back({at, end, kind, name, name + ", " + human(end - at) + " at byte " + grouped(at)});
+            const band_kind kind = name == "gap" ? band_kind::gap : band_kind::index;
+            bands.push_back({at, end, kind, name, name + ", " + human(end - at) + " at byte " + grouped(at), 0});
             at = end;
         }
     };
     for (band& blob : blobs_of(file)) {
-        fill_up_to(blob.begin);
+        fill_up_to(blob.begin, at == 0 ? "header" : "gap");
         if (blob.end > at) {
             blob.begin = at;
             at = blob.end;
@@ -99,33 +98,34 @@ std::vector<band> bands_of(const ztensor::reader& file) {
     constexpr std::uint64_t most_footer_bytes = 16;
     const std::uint64_t tail = file.manifest_bytes() + most_footer_bytes;
     if (file.file_bytes() > tail && at < file.file_bytes() - tail && file.file_bytes() - tail - at >= 64) {
-        const std::uint64_t end = file.file_bytes() - tail;
-        bands.push_back({at, end, band_kind::gap, "gap", "gap, " + human(end - at) + " at byte " + grouped(at)});
-        at = end;
+        fill_up_to(file.file_bytes() - tail, "gap");
     }
-    fill_up_to(file.file_bytes());
+    fill_up_to(file.file_bytes(), at == 0 ? "header" : "index and footer");
     return bands;
 }
 
-/// Neighbours that are each too narrow to be seen share a band, up to that many bytes.
-std::vector<band> joined(std::vector<band> bands, double narrow_bytes) {
+/// Joins neighbours that are each too narrow to be seen. A blob that was joined with gaps alone keeps its own words.
+std::vector<band> joined(const std::vector<band>& bands, double narrow_bytes) {
     std::vector<band> wide;
-    std::uint64_t blobs = 0; // in the last of them
-    for (band& each : bands) {
-        const bool is_blob = each.kind == band_kind::raw || each.kind == band_kind::compressed;
-        const bool joins = !wide.empty() && wide.back().kind != band_kind::index && each.kind != band_kind::index &&
-                           static_cast<double>(each.end - wide.back().begin) <= narrow_bytes;
-        blobs = (joins ? blobs : 0) + (is_blob ? 1 : 0);
-        if (!joins) {
-            wide.push_back(std::move(each));
+    for (const band& each : bands) {
+        if (wide.empty() || wide.back().kind == band_kind::index || each.kind == band_kind::index ||
+            static_cast<double>(each.end - wide.back().begin) > narrow_bytes) {
+            wide.push_back(each);
             continue;
         }
         band& last = wide.back();
-        last.kind = last.kind == band_kind::gap ? each.kind : last.kind;
+        if (last.blobs == 0) {
+            last = {last.begin, each.end, each.kind, each.name, each.text, 0};
+        }
         last.end = each.end;
-        last.name.clear(); // for which there is no room
-        last.text = grouped(blobs) + (blobs == 1 ? " blob, " : " blobs, ") + human(last.end - last.begin) +
-                    " at byte " + grouped(last.begin);
+        last.blobs += each.blobs;
+    }
+    for (band& each : wide) {
+        if (each.blobs > 1) {
+            each.name.clear(); // for which there is no room
+            each.text =
+                grouped(each.blobs) + " blobs, " + human(each.end - each.begin) + " at byte " + grouped(each.begin);
+        }
     }
     return wide;
 }
@@ -241,7 +241,7 @@ std::string draw_layout(const ztensor::reader& file, const std::string& title) {
     constexpr std::size_t most_rows = 40;
     const std::size_t rows = std::min(most_rows, (bands.size() + bands_in_a_row - 1) / bands_in_a_row);
     const double bytes_per_column = static_cast<double>(file.file_bytes()) / (static_cast<double>(rows) * row_columns);
-    bands = joined(std::move(bands), bytes_per_column);
+    bands = joined(bands, bytes_per_column);
     const double row_height = rows <= 4 ? 48 : 20;
     const double height = picture_top + static_cast<double>(rows) * (row_height + 6) + 16;
 
