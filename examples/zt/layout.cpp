@@ -34,8 +34,8 @@ struct band {
     std::uint64_t end;
     band_kind kind;
     std::string name;
-    std::string text;        ///< shown when somebody points at it
-    std::uint64_t blobs = 0; ///< in it
+    std::string text;    ///< shown when somebody points at it
+    std::uint64_t blobs; ///< in it
 };
 
 /// What stands for a character of XML.
@@ -79,15 +79,15 @@ std::vector<band> blobs_of(const ztensor::reader& file) {
 std::vector<band> bands_of(const ztensor::reader& file) {
     std::vector<band> bands;
     std::uint64_t at = 0;
-    const auto fill_up_to = [&](std::uint64_t end, const std::string& name) {
+    const auto fill_up_to = [&](std::uint64_t end, band_kind kind) {
         if (at < end) {
-            const band_kind kind = name == "gap" ? band_kind::gap : band_kind::index;
+            const std::string name = kind == band_kind::gap ? "gap" : at == 0 ? "header" : "index and footer";
             bands.push_back({at, end, kind, name, name + ", " + human(end - at) + " at byte " + grouped(at), 0});
             at = end;
         }
     };
     for (band& blob : blobs_of(file)) {
-        fill_up_to(blob.begin, at == 0 ? "header" : "gap");
+        fill_up_to(blob.begin, at == 0 ? band_kind::index : band_kind::gap);
         if (blob.end > at) {
             blob.begin = at;
             at = blob.end;
@@ -98,24 +98,24 @@ std::vector<band> bands_of(const ztensor::reader& file) {
     constexpr std::uint64_t most_footer_bytes = 16;
     const std::uint64_t tail = file.manifest_bytes() + most_footer_bytes;
     if (file.file_bytes() > tail && at < file.file_bytes() - tail && file.file_bytes() - tail - at >= 64) {
-        fill_up_to(file.file_bytes() - tail, "gap");
+        fill_up_to(file.file_bytes() - tail, band_kind::gap);
     }
-    fill_up_to(file.file_bytes(), at == 0 ? "header" : "index and footer");
+    fill_up_to(file.file_bytes(), band_kind::index);
     return bands;
 }
 
 /// Joins neighbours that are each too narrow to be seen. A blob that was joined with gaps alone keeps its own words.
-std::vector<band> joined(const std::vector<band>& bands, double narrow_bytes) {
+std::vector<band> joined(std::vector<band> bands, double narrow_bytes) {
     std::vector<band> wide;
-    for (const band& each : bands) {
+    for (band& each : bands) {
         if (wide.empty() || wide.back().kind == band_kind::index || each.kind == band_kind::index ||
             static_cast<double>(each.end - wide.back().begin) > narrow_bytes) {
-            wide.push_back(each);
+            wide.push_back(std::move(each));
             continue;
         }
         band& last = wide.back();
         if (last.blobs == 0) {
-            last = {last.begin, each.end, each.kind, each.name, each.text, 0};
+            last = {last.begin, each.end, each.kind, std::move(each.name), std::move(each.text), 0};
         }
         last.end = each.end;
         last.blobs += each.blobs;
@@ -241,7 +241,6 @@ std::string draw_layout(const ztensor::reader& file, const std::string& title) {
     constexpr std::size_t most_rows = 40;
     const std::size_t rows = std::min(most_rows, (bands.size() + bands_in_a_row - 1) / bands_in_a_row);
     const double bytes_per_column = static_cast<double>(file.file_bytes()) / (static_cast<double>(rows) * row_columns);
-    bands = joined(bands, bytes_per_column);
     const double row_height = rows <= 4 ? 48 : 20;
     const double height = picture_top + static_cast<double>(rows) * (row_height + 6) + 16;
 
@@ -261,7 +260,7 @@ std::string draw_layout(const ztensor::reader& file, const std::string& title) {
                  human(static_cast<std::uint64_t>(offset)));
     }
     bool is_odd = false;
-    for (const band& each : bands) {
+    for (const band& each : joined(std::move(bands), bytes_per_column)) {
         painter.paint(each, is_odd);
         is_odd = each.kind == band_kind::gap ? is_odd : !is_odd;
     }

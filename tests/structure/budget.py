@@ -54,7 +54,7 @@ LIMITS = {
         "own lines that reader.hpp brings": (29_355, 14_500, 10_000),
         "own lines that writer.hpp brings": (24_578, 18_500, 13_500),
         "own lines that ztensor.hpp brings": (41_855, 28_000, 19_500),
-        "lines of examples/zt": (7_001, 5_900, 5_900),
+        "lines of examples/zt": (7_000, 5_900, 5_900),
         "lines of cmake, but packaging and docs": (949, None, None),
         "files that call read_at(": (37, 6, 6),
         "files that name ZSTD_": (1, 1, 1),
