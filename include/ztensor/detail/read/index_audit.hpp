@@ -228,11 +228,11 @@ private:
         return {};
     }
 
-    /// Bytes from there on, which may be behind an index of version 2: small blobs have many gaps in one piece.
+    /// Bytes of the file itself from there on, be it behind an index of version 2: many small gaps lie in one piece.
     result<bytes_view> bytes_from(uint64_t at) {
         if (at < piece_begin_ || at - piece_begin_ >= piece_bytes_) {
             piece_begin_ = at;
-            piece_bytes_ = static_cast<size_t>((std::min<uint64_t>)(sizeof piece_, file_.source->size() - at));
+            piece_bytes_ = static_cast<size_t>((std::min<uint64_t>)(sizeof piece_, file_.file_bytes - at));
             ZTENSOR_TRY(file_.source->read_at(at, {piece_, piece_bytes_}));
         }
         return bytes_view(piece_, piece_bytes_).subspan(static_cast<size_t>(at - piece_begin_));
