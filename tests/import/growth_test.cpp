@@ -400,20 +400,22 @@ double seconds_for(const kind& of, const bytes& content) {
 
 } // namespace
 
+// Two doublings are measured as one: where what is read outgrows a cache, one of them takes more on a machine that
+// others use, too, and what grows with the square takes four times its share either way.
 TEST_CASE("a file of twice as many parts takes about twice the time, whatever they are and of whatever format") {
     using namespace growth;
-    constexpr double most = 2.6, least_seconds = 0.02;
+    constexpr double most_of_a_doubling = 2.6, most = most_of_a_doubling * most_of_a_doubling, least_seconds = 0.02;
     constexpr std::size_t most_parts = std::size_t{1} << 19, most_tries = 4;
     for (const kind& each : kinds()) {
         std::size_t count = 1000;
         while (count < most_parts && seconds_for(each, each.make(count)) < least_seconds) {
             count *= 2;
         }
-        const bytes once = each.make(count), twice = each.make(2 * count);
+        const bytes once = each.make(count), four_times = each.make(4 * count);
         double ratio = most;
         for (std::size_t i = 0; i < most_tries && ratio >= most; ++i) {
             const double one = (std::max)(seconds_for(each, once), least_seconds); // less says nothing
-            ratio = seconds_for(each, twice) / one;
+            ratio = seconds_for(each, four_times) / one;
         }
         CAPTURE(each.what, each.name, count);
         CHECK(ratio < most);
